@@ -1,0 +1,107 @@
+// What is wired to what: devices, switches, NICs and host memory as vertices, links between them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cost/device.hpp"
+#include "models/units.hpp"
+
+namespace tsim::cost {
+
+enum class VertexKind : std::uint8_t {
+  device, nvswitch, pcie_switch, host_bridge, host_memory, nic, network_switch, nvme
+};
+std::string_view name_of(VertexKind kind);
+
+enum class LinkKind : std::uint8_t { nvlink, pcie, socket, memory, nic, fabric, other };
+std::string_view name_of(LinkKind kind);
+
+using VertexId = std::int32_t;
+using ChannelId = std::int32_t;  // one direction of a link; a half-duplex link has one channel
+
+struct Vertex {
+  VertexKind kind{};
+  std::string name;     // "node0/gpu3"
+  std::int32_t node = -1;  // -1: outside every node (a network switch)
+};
+
+/// Both directions have `bandwidth` each when full duplex, else they share it.
+struct Link {
+  LinkKind kind{};
+  VertexId a = 0, b = 0;
+  BytesPerSecond bandwidth;  // usable: signalling rate x lanes x protocol efficiency
+  Seconds latency;           // of one crossing
+  bool full_duplex = true;
+};
+
+struct Channel {
+  std::string name;  // "node0/gpu3 -> node0/nvswitch"
+  BytesPerSecond bandwidth;
+  LinkKind kind{};
+};
+
+/// Channels in order of travel, and the sum of their latencies.
+struct Path {
+  std::vector<ChannelId> channels;
+  Seconds latency;
+  bool operator==(const Path&) const = default;
+};
+
+/// A cluster: its devices are numbered 0..n-1 node by node; rank r of a layout sits on device r
+/// unless the scenario says otherwise.
+struct Topology {
+  std::vector<Vertex> vertices;
+  std::vector<Link> links;
+  std::vector<Channel> channels;             // derived by finish()
+  std::vector<ChannelId> forward_channel;    // by link: a -> b
+  std::vector<ChannelId> backward_channel;   // by link: b -> a (the same one when half duplex)
+  std::vector<VertexId> devices;             // vertex of device 0, 1, ...
+  std::vector<std::int32_t> device_kind;     // index in Cluster::devices, by device
+};
+
+/// Fills the derived members of a topology whose vertices, links and devices are set.
+void finish(Topology& topology);
+
+/// Node of a device.
+std::int32_t node_of(const Topology& topology, int device);
+
+/// Least-cost paths, found once for each pair of places that differ and then remembered. A path
+/// minimises the time of a 1 MiB message (latencies plus the slowest channel), prefers fewer hops,
+/// and breaks ties by vertex number; a device is never passed through unless `relay` is set.
+class Router {
+ public:
+  explicit Router(const Topology& topology);
+  /// From one device to another; empty channels for a device to itself. Throws std::out_of_range
+  /// for an unknown device and Unreachable where no path exists.
+  const Path& path(int from_device, int to_device);
+  /// The same between any two vertices (host memory, NVMe).
+  const Path& vertex_path(VertexId from, VertexId to);
+
+ private:
+  const Topology* topology_;
+  std::vector<std::vector<std::pair<VertexId, std::int32_t>>> neighbours_;  // vertex, link
+  std::map<std::pair<VertexId, VertexId>, Path> known_;
+};
+
+/// Two vertices that no path joins.
+struct Unreachable {
+  std::string from, to;
+};
+
+/// A whole cluster as a scenario states it.
+struct Cluster {
+  std::string name;
+  std::vector<Device> devices;  // kinds of device present; usually one
+  Topology topology;
+  int nodes = 1;
+  int devices_per_node = 1;  // of the first node
+};
+
+/// Devices in the cluster.
+int device_count(const Cluster& cluster);
+
+}  // namespace tsim::cost

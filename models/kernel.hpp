@@ -1,0 +1,52 @@
+// Kernels: what a device launches for a block after fusion, with the work of each.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/op_graph.hpp"
+
+namespace tsim::models {
+
+/// How far neighbouring operators are joined into one kernel.
+///  none       every operator is a kernel of its own
+///  framework  what training frameworks do: bias+activation, bias+dropout+add, scale+mask+softmax
+///  full       neighbours with compatible iteration spaces (the same, or differing by one
+///             reduction) are joined until none are left   [arXiv:2007.00072, sec. 4]
+enum class Fusion : std::uint8_t { none, framework, full };
+std::string_view name_of(Fusion fusion);
+
+struct Kernel {
+  std::string name;
+  OpKind kind{};
+  OpClass cls{};
+  Part part{};
+  DType dtype = DType::fp16;  // of the arithmetic's inputs
+  Flops flops;                // executed
+  Bytes bytes;                // moved to and from device memory
+  /// A contraction as `batch` products [m, k] x [k, n]; zero otherwise.
+  std::int64_t batch = 0, m = 0, n = 0, k = 0;
+  std::vector<OpId> ops;  // the operators it runs; the first gives its name
+};
+
+/// Kernels of one block. The backward is split so that schedules may delay the weight part.
+struct BlockKernels {
+  std::vector<Kernel> forward;
+  std::vector<Kernel> backward_input;
+  std::vector<Kernel> backward_weight;
+};
+
+/// Groups of operators that share a kernel, in topological order.
+std::vector<std::vector<OpId>> fuse(const OpGraph& graph, Fusion fusion);
+
+/// Kernels of `graph`. The backward of a contraction is two contractions of the same size (one when
+/// the input needs no gradient); of any other operator one kernel that reads the output's gradient
+/// and what was saved and writes the input's gradient.
+BlockKernels kernels(const OpGraph& graph, Fusion fusion);
+
+/// Tensors kept for the backward when fused kernels need not write what lies inside them: with
+/// Fusion::full, dropout masks are drawn again from their seed and element-wise results inside a
+/// group are computed again; otherwise the same as saved_tensors(graph).
+std::vector<TensorId> saved_tensors(const OpGraph& graph, Fusion fusion);
+
+}  // namespace tsim::models

@@ -1,0 +1,62 @@
+// A parallel training strategy as data: degrees, schedule, memory savers, overlap.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/dtype.hpp"
+#include "models/kernel.hpp"
+#include "models/units.hpp"
+
+namespace tsim::strategies {
+
+/// Which activations are computed again in the backward [arXiv:2205.05198, sec. 5].
+enum class Recompute : std::uint8_t { none, selective, full };
+std::string_view name_of(Recompute recompute);
+
+/// How layers are dealt to stages: the same number each, balanced by cost, or as listed.
+enum class LayerSplit : std::uint8_t { even, balanced, list };
+std::string_view name_of(LayerSplit split);
+
+enum class Optimizer : std::uint8_t { adam, adamw, sgd, sgd_momentum, lamb };
+std::string_view name_of(Optimizer optimizer);
+
+/// Formats in which a training run keeps things. Bytes per parameter follow.
+struct Precision {
+  models::DType compute = models::DType::fp16;    // weights and activations
+  models::DType gradient = models::DType::fp16;   // accumulated gradients
+  bool master_weights = true;                     // a separate fp32 copy in the optimizer
+  models::DType moments = models::DType::fp32;    // each optimizer moment
+  models::DType reduction = models::DType::fp16;  // gradients on the wire
+  bool operator==(const Precision&) const = default;
+};
+
+struct Strategy {
+  int tensor = 1;    // t: ranks that split every layer
+  int pipeline = 1;  // p: stages
+  int data = 1;      // d: replicas
+  bool sequence_parallel = false;  // norms and dropout split along the sequence over t
+  std::string schedule = "1f1b";   // a name in the schedule registry
+  LayerSplit split = LayerSplit::balanced;
+  std::vector<int> layers_per_stage;  // with LayerSplit::list
+  Recompute recompute = Recompute::none;
+  models::Fusion fusion = models::Fusion::framework;
+  bool flash_attention = false;
+  Optimizer optimizer = Optimizer::adam;
+  Precision precision;
+  int zero = 0;                 // 0, or 1: optimizer states sharded over the replicas
+  bool overlap_gradients = true;  // all-reduce buckets while the backward goes on
+  Bytes bucket{25 * 1024 * 1024};        // of gradients
+  Bytes first_bucket{1024 * 1024};       // the first one to be ready
+  std::string order = "tp-dp-pp";        // innermost first: how ranks are numbered
+  bool scatter_gather = false;           // pipeline messages cut over t [arXiv:2104.04473, sec. 4.1]
+  std::string collective = "auto";       // "ring", "tree" or "auto"
+  bool operator==(const Strategy&) const = default;
+};
+
+/// t x p x d.
+constexpr int world_size(const Strategy& s) { return s.tensor * s.pipeline * s.data; }
+
+}  // namespace tsim::strategies
