@@ -64,14 +64,18 @@ std::vector<Piece> forward_pieces(const std::vector<Kernel>& kernels, const Cont
   return pieces;
 }
 
-std::int64_t weight_elements(const OpGraph& graph, const std::vector<OpId>& ops) {
-  std::int64_t sum = 0;
+bool is_word_embedding(const OpGraph& graph, models::TensorId id) {
+  return graph.tensors[static_cast<std::size_t>(id)].name == "embedding.word";
+}
+
+/// Marks the gradients of the weights of `ops` as complete at the end of `piece`.
+void add_gradients(const OpGraph& graph, const std::vector<OpId>& ops, Piece& piece) {
   for (const OpId op : ops) {
     for (const models::Operand& w : graph.ops[static_cast<std::size_t>(op)].weights) {
-      sum += models::elements(w.shape);
+      (is_word_embedding(graph, w.tensor) ? piece.embedding_gradients : piece.gradients) +=
+          models::elements(w.shape);
     }
   }
-  return sum;
 }
 
 /// Twice the forward's model FLOPs of the contractions in `ops`, in halves: input and weight.
@@ -97,7 +101,7 @@ void add_backward(const Kernel* input, const std::vector<const Kernel*>& weights
     Piece piece = compute_piece(*input, c.device, Phase::backward);
     // An attention product has two operands that need a gradient and no weight: both are here.
     piece.model_flops = backward_model_flops(c.graph, *input, weights.empty() ? 2.0 : 1.0);
-    piece.gradients = weights.empty() ? weight_elements(c.graph, input->ops) : 0;
+    if (weights.empty()) { add_gradients(c.graph, input->ops, piece); }
     pieces.push_back(piece);
   }
   const bool beside = c.overlap_tensor && !weights.empty();
@@ -106,7 +110,7 @@ void add_backward(const Kernel* input, const std::vector<const Kernel*>& weights
   for (const Kernel* w : weights) {
     Piece piece = compute_piece(*w, c.device, Phase::backward);
     piece.model_flops = backward_model_flops(c.graph, *w, 1.0);
-    piece.gradients = weight_elements(c.graph, w->ops);
+    add_gradients(c.graph, w->ops, piece);
     pieces.push_back(piece);
   }
   if (beside) {
@@ -139,10 +143,11 @@ std::vector<Piece> backward_pieces(const models::BlockKernels& kernels, const Co
 
 BlockWeights block_weights(const OpGraph& graph) {
   BlockWeights weights;
-  for (const models::Tensor& tensor : graph.tensors) {
-    if (tensor.role != models::Role::weight) { continue; }
-    (tensor.name == "embedding.word" ? weights.embedding : weights.own) +=
-        models::elements(tensor.shape);
+  for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
+    if (graph.tensors[i].role != models::Role::weight) { continue; }
+    (is_word_embedding(graph, static_cast<models::TensorId>(i)) ? weights.embedding
+                                                                : weights.own) +=
+        models::elements(graph.tensors[i].shape);
   }
   return weights;
 }
