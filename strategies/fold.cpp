@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "strategies/memory.hpp"
-
 namespace tsim::strategies {
 namespace {
 
@@ -14,27 +12,44 @@ bool one_kind_of_device(const cost::Topology& topology) {
   return std::all_of(kinds.begin(), kinds.end(), [&](auto k) { return k == kinds.front(); });
 }
 
+/// What the check of one stage needs.
+struct StageMessages {
+  Bytes activation;
+  Bytes gradients;
+};
+
+/// All groups of one simulated place at `stage` against their folded copies.
+bool alike_at(FoldedAxes axes, const Layout& layout, const Place& place, StageMessages sizes,
+              int next, CommTable& table) {
+  const auto all_reduce = [&](const GroupCopies& copies, Bytes size) {
+    return copies.front().size() < 2 || table.alike(CollectiveOp::all_reduce, copies, size);
+  };
+  if (!all_reduce(tensor_copies(layout, axes, place.data, place.stage), sizes.activation) ||
+      !all_reduce(data_copies(layout, axes, place.tensor, place.stage), sizes.gradients)) {
+    return false;
+  }
+  if (next < 0) { return true; }
+  for (const std::vector<int>& pair :
+       {std::vector<int>{place.stage, next}, std::vector<int>{next, place.stage}}) {
+    const auto copies = stage_copies(layout, axes, place.tensor, place.data, pair);
+    if (!table.alike(CollectiveOp::send_recv, copies, sizes.activation)) { return false; }
+  }
+  return true;
+}
+
 bool foldable(FoldedAxes axes, const Strategy& strategy, const std::vector<StagePlan>& stages,
               CommTable& table) {
   const Layout layout(strategy);
   const Bytes element{size_of(strategy.precision.reduction)};
   for (int stage = 0; stage < strategy.pipeline; ++stage) {
     const StagePlan& plan = stages[static_cast<std::size_t>(stage)];
-    const Bytes message = std::max(plan.chunks.front().output, Bytes{1});
-    if (strategy.tensor > 1 &&
-        !table.alike(CollectiveOp::all_reduce, tensor_copies(layout, axes, 0, stage), message)) {
-      return false;
-    }
-    if (strategy.data > 1 &&
-        !table.alike(CollectiveOp::all_reduce, data_copies(layout, axes, 0, stage),
-                     plan.elements * element)) {
-      return false;
-    }
-    const int next = (stage + 1) % strategy.pipeline;
-    for (const std::vector<int>& pair : {std::vector<int>{stage, next}, {next, stage}}) {
-      if (strategy.pipeline > 1 && !table.alike(CollectiveOp::send_recv,
-                                                stage_copies(layout, axes, 0, 0, pair), message)) {
-        return false;
+    const StageMessages sizes{std::max(plan.chunks.front().output, Bytes{1}),
+                              plan.elements * element};
+    int next = stage + 1 < strategy.pipeline ? stage + 1 : -1;
+    if (next < 0 && strategy.chunks > 1 && strategy.pipeline > 1) { next = 0; }
+    for (int d = 0; d < (axes.data ? 1 : strategy.data); ++d) {
+      for (int t = 0; t < (axes.tensor ? 1 : strategy.tensor); ++t) {
+        if (!alike_at(axes, layout, {t, d, stage}, sizes, next, table)) { return false; }
       }
     }
   }
