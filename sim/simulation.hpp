@@ -1,8 +1,6 @@
 // From a scenario to its timeline.
 #pragma once
 
-#include <memory>
-
 #include "sim/scenario.hpp"
 #include "sim/timeline.hpp"
 #include "strategies/build_tasks.hpp"
@@ -22,6 +20,6 @@ struct Simulation {
 
 /// Runs one iteration of `scenario`, which has been checked. Throws Stuck when tasks wait for each
 /// other for ever.
-Simulation simulate(const Scenario& scenario);
+Simulation run_scenario(const Scenario& scenario);
 
 }  // namespace tsim::sim

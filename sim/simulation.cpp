@@ -1,7 +1,6 @@
-#include "sim/simulate.hpp"
+#include "sim/simulation.hpp"
 
-#include "sim/replay.hpp"
-#include "sim/simgrid_network.hpp"
+#include "sim/simulate.hpp"
 
 namespace tsim::sim {
 namespace {
@@ -18,7 +17,7 @@ models::BuildOptions build_options(const Scenario& s) {
 
 }  // namespace
 
-Simulation simulate(const Scenario& scenario) {
+Simulation run_scenario(const Scenario& scenario) {
   const cost::Device& device = scenario.cluster.devices.front();
   const cost::Topology& topology = scenario.cluster.topology;
   Simulation result;
@@ -38,8 +37,7 @@ Simulation simulate(const Scenario& scenario) {
                                      .reserved = device.reserved};
   result.closed_form = strategies::closed_form(input);
   result.graph = strategies::build_tasks(input);
-  SimGridNetwork network(result.graph, topology.channels);
-  result.timeline = replay(result.graph, network);
+  result.timeline = simulate(result.graph, topology.channels);
   return result;
 }
 
