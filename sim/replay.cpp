@@ -33,12 +33,6 @@ class Replay {
     }
     release_successors(0.0);
     network_.run();
-    if (ended_ != graph_.tasks.size()) {
-      throw explain_stuck(graph_, timeline_.end);
-    }
-    for (const double end : timeline_.end) {
-      timeline_.makespan = std::max(timeline_.makespan, Seconds{end});
-    }
     return std::move(timeline_);
   }
 
@@ -51,7 +45,6 @@ class Replay {
 
   void end(TaskId task, double now) {
     timeline_.end[task] = now;
-    ++ended_;
     just_ended_.push_back(task);
   }
 
@@ -87,7 +80,6 @@ class Replay {
   Network& network_;
   std::vector<std::uint32_t> unmet_;  // predecessors that have not ended, by task
   std::vector<TaskId> just_ended_;
-  std::size_t ended_ = 0;
   Timeline timeline_;
 };
 
@@ -113,9 +105,24 @@ std::vector<double> bytes_by_channel(const TaskGraph& graph) {
 
 }  // namespace
 
-Timeline replay(const TaskGraph& graph, Network& network) {
-  Timeline timeline = Replay(graph, network).run();
+Timeline run_tasks(const TaskGraph& graph, Network& network) {
+  return Replay(graph, network).run();
+}
+
+void finish(const TaskGraph& graph, Timeline& timeline) {
+  timeline.makespan = {};
+  for (const double end : timeline.end) {
+    if (std::isnan(end)) {
+      throw explain_stuck(graph, timeline.end);
+    }
+    timeline.makespan = std::max(timeline.makespan, Seconds{end});
+  }
   timeline.channel_bytes = bytes_by_channel(graph);
+}
+
+Timeline replay(const TaskGraph& graph, Network& network) {
+  Timeline timeline = run_tasks(graph, network);
+  finish(graph, timeline);
   return timeline;
 }
 

@@ -29,6 +29,11 @@ class Stuck : public std::runtime_error {
 /// can. The clock of `network` must not have run before.
 Timeline replay(const strategies::TaskGraph& graph, Network& network);
 
+/// The two halves of replay(): the run, after which tasks that never started have NaN times; and the
+/// check that all ran, with what follows from their times.
+Timeline run_tasks(const strategies::TaskGraph& graph, Network& network);
+void finish(const strategies::TaskGraph& graph, Timeline& timeline);
+
 /// A task in words: "backward of layers 0-3, micro-batch 2, stage 1, rank 4".
 std::string describe(const strategies::TaskGraph& graph, strategies::TaskId task);
 
