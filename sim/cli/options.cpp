@@ -1,13 +1,14 @@
 #include "sim/cli/options.hpp"
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <memory>
 #include <string_view>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
 
 #include "models/dtype.hpp"
 #include "models/kernel.hpp"
@@ -126,8 +127,7 @@ void add_run(CLI::App& app, Parsed& parsed) {
       ->check(setting())
       ->allow_extra_args(false)
       ->type_name("/json/pointer=value");
-  run.footer(
-      "Example:\n  tsim run scenarios/bert_4mlu.json --set /strategy/schedule=gpipe --json");
+  run.footer("Example:\n  tsim run scenarios/bert_4mlu.json --set /strategy/schedule=gpipe --json");
 }
 
 void add_models(CLI::App& app, Parsed& parsed) {
@@ -208,8 +208,7 @@ std::vector<std::string> known_words(const CLI::App& app, bool options) {
       for (const std::string& name : option->get_lnames()) { words.push_back("--" + name); }
     }
   } else {
-    for (const CLI::App* subcommand :
-         app.get_subcommands(std::function<bool(const CLI::App*)>{})) {
+    for (const CLI::App* subcommand : app.get_subcommands(std::function<bool(const CLI::App*)>{})) {
       words.push_back(subcommand->get_name());
     }
   }
@@ -231,9 +230,9 @@ Message unknown_argument(CLI::App& app, const std::string& argument) {
   const std::vector<std::string> words = known_words(app, option);
   const std::vector<std::string_view> candidates(words.begin(), words.end());
   const std::string hint = sim::did_you_mean(argument, candidates);
-  const char* const what = option                            ? "unknown option "
+  const char* const what = option                        ? "unknown option "
                            : app.get_parent() == nullptr ? "unknown command "
-                                                             : "unexpected argument ";
+                                                         : "unexpected argument ";
   return wrong(app, what + sim::quoted(argument) + (hint.empty() ? "" : "; hint: " + hint));
 }
 
@@ -268,9 +267,7 @@ Command parse_options(const std::vector<std::string>& arguments) {
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants it
   try {
     app->parse(std::move(reversed));
-  } catch (const CLI::ParseError& error) {
-    return message_of(*app, error);
-  }
+  } catch (const CLI::ParseError& error) { return message_of(*app, error); }
   return command_of(*app, parsed);
 }
 
