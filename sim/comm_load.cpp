@@ -116,23 +116,32 @@ std::vector<bool> meeting_channels(const TaskGraph& graph, const std::vector<std
 }
 
 /// By flow of a communication: whether it is on a meeting channel, or shares a channel with a flow
-/// that is: what one is given the other lacks.
+/// that is: what the one is given the other lacks.
 std::vector<bool> shared_flows(const Comm& comm, const std::vector<bool>& meeting) {
-  std::vector<bool> shared(comm.flows.size());
+  std::vector<std::pair<ChannelId, std::size_t>> users;  // channel, flow
   std::vector<ChannelId> reached;
-  const auto touches = [&](ChannelId c) {
-    return meeting[static_cast<std::size_t>(c)] ||
-           std::find(reached.begin(), reached.end(), c) != reached.end();
-  };
-  for (bool grown = true; grown;) {
-    grown = false;
-    for (std::size_t i = 0; i < comm.flows.size(); ++i) {
-      const Flow& flow = comm.flows[i];
-      if (!shared[i] && moves(flow) &&
-          std::any_of(flow.channels.begin(), flow.channels.end(), touches)) {
-        shared[i] = true;
-        grown = true;
-        reached.insert(reached.end(), flow.channels.begin(), flow.channels.end());
+  for (std::size_t i = 0; i < comm.flows.size(); ++i) {
+    for (const ChannelId c : comm.flows[i].channels) {
+      if (moves(comm.flows[i])) {
+        users.emplace_back(c, i);
+        if (meeting[static_cast<std::size_t>(c)]) {
+          reached.push_back(c);
+        }
+      }
+    }
+  }
+  std::sort(users.begin(), users.end());
+  std::vector<bool> shared(comm.flows.size());
+  while (!reached.empty()) {
+    const ChannelId channel = reached.back();
+    reached.pop_back();
+    for (auto user = std::lower_bound(users.begin(), users.end(), std::pair{channel, std::size_t{0}});
+         user != users.end() && user->first == channel; ++user) {
+      const std::size_t flow = user->second;
+      if (!shared[flow]) {
+        shared[flow] = true;
+        const auto& channels = comm.flows[flow].channels;
+        reached.insert(reached.end(), channels.begin(), channels.end());
       }
     }
   }
@@ -150,30 +159,33 @@ CommLoads comm_loads(const TaskGraph& graph, std::span<const cost::Channel> chan
   const auto meeting = meeting_channels(graph, queue, channels.size());
   std::map<std::vector<ChannelId>, std::uint32_t> path_index;
   CommLoads loads;
-  loads.comms.reserve(graph.comms.size());
+  loads.comms.resize(graph.comms.size());
   for (std::size_t i = 0; i < graph.comms.size(); ++i) {
+    if (queue[i] == kNone) {
+      continue;  // no task uses it
+    }
     const Comm& comm = graph.comms[i];
     const auto shared = shared_flows(comm, meeting);
-    CommLoad& load = loads.comms.emplace_back();
+    CommLoad& load = loads.comms[i];
     load.latency = comm.latency.value;
     load.alone = transfer_alone(comm, channels);
     load.alone_private = busiest(comm, channels, [&](std::size_t f) { return !shared[f]; });
-    for (std::size_t f = 0; queue[i] != kNone && f < comm.flows.size(); ++f) {
-      if (!shared[f]) {
-        continue;
+    for (std::size_t f = 0; f < comm.flows.size(); ++f) {
+      if (shared[f]) {
+        const Flow& flow = comm.flows[f];
+        const auto fresh = static_cast<std::uint32_t>(path_index.size());
+        const auto path = path_index.try_emplace(flow.channels, fresh).first;
+        load.flows.push_back({path->second, flow.bytes});
+        std::copy_if(flow.channels.begin(), flow.channels.end(), std::back_inserter(load.meeting),
+                     [&](ChannelId c) { return meeting[static_cast<std::size_t>(c)]; });
       }
-      const Flow& flow = comm.flows[f];
-      const auto fresh = static_cast<std::uint32_t>(loads.paths.size());
-      const auto [it, added] = path_index.try_emplace(flow.channels, fresh);
-      if (added) {
-        loads.paths.push_back(flow.channels);
-      }
-      load.flows.push_back({it->second, flow.bytes});
-      std::copy_if(flow.channels.begin(), flow.channels.end(), std::back_inserter(load.meeting),
-                   [&](ChannelId c) { return meeting[static_cast<std::size_t>(c)]; });
     }
     std::sort(load.meeting.begin(), load.meeting.end());
     load.meeting.erase(std::unique(load.meeting.begin(), load.meeting.end()), load.meeting.end());
+  }
+  loads.paths.resize(path_index.size());
+  for (const auto& [path, index] : path_index) {
+    loads.paths[index] = path;
   }
   return loads;
 }

@@ -3,12 +3,15 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
+#include "sim/critical_path.hpp"
 #include "sim/ideal_network.hpp"
+#include "sim/memory_trace.hpp"
 #include "sim/simgrid_network.hpp"
 #include "sim/simulate.hpp"
 #include "strategies/task_graph.hpp"
@@ -46,6 +49,8 @@ class Builder {
         channels.push_back({"", rate, cost::LinkKind::nvlink});
       }
     }
+    builder_.graph.effects = {{{strategies::MemoryClass::activations, 1_MiB, {}}},
+                              {{strategies::MemoryClass::activations, {}, {-(1 << 20)}}}};
     builder_.graph.computes = {{"forward", {400e-6}, {}, {}}, {"backward", {800e-6}, {}, {}}};
     add_all_reduces();
     add_messages();
@@ -162,6 +167,7 @@ class Builder {
   TaskId add_compute(int rank, Op op) {
     strategies::Task task;
     task.work = op.forward ? 0 : 1;
+    task.effect = task.work;
     task.place = static_cast<std::uint32_t>(rank);
     task.micro_batch = op.micro_batch;
     task.phase = op.forward ? Phase::forward : Phase::backward;
@@ -208,13 +214,25 @@ double peak_megabytes(int who) {
   return static_cast<double>(usage.ru_maxrss) / 1024;  // ru_maxrss is in KiB on Linux
 }
 
+/// FNV-1a over the bytes of the times: the same in every process, or the engine is not
+/// deterministic.
+unsigned long long digest(const std::vector<double>& times) {
+  unsigned long long hash = 14695981039346656037ull;
+  for (const double time : times) {
+    hash = (hash ^ std::bit_cast<std::uint64_t>(time)) * 1099511628211ull;
+  }
+  return hash;
+}
+
 template <class Run>
-void time_run(const char* name, const strategies::TaskGraph& graph, Run run) {
+sim::Timeline time_run(const char* name, const strategies::TaskGraph& graph, Run run) {
   const auto start = std::chrono::steady_clock::now();
   const sim::Timeline timeline = run();
   const double took = seconds_since(start);
-  std::printf("%-22s %7.3f s  %10.0f tasks/s  makespan %.9f s\n", name, took,
-              static_cast<double>(graph.tasks.size()) / took, timeline.makespan.value);
+  std::printf("%-22s %7.3f s  %10.0f tasks/s  makespan %.9f s  times %016llx\n", name, took,
+              static_cast<double>(graph.tasks.size()) / took, timeline.makespan.value,
+              digest(timeline.end));
+  return timeline;
 }
 
 }  // namespace
@@ -232,11 +250,18 @@ int main(int argc, char** argv) {
   });
   time_run("simgrid, own process", graph, [&] { return sim::simulate(graph, builder.channels); });
   std::printf("peak RSS of that process %.0f MiB\n", peak_megabytes(RUSAGE_CHILDREN));
-  time_run("simgrid, in process", graph, [&] {
+  const sim::Timeline times = time_run("simgrid, in process", graph, [&] {
     sim::SimGridNetwork network(graph, builder.channels);
     auto timeline = sim::replay(graph, network);
     std::printf("%llu flows shared\n", static_cast<unsigned long long>(network.flows_shared()));
     return timeline;
   });
+  auto begin = std::chrono::steady_clock::now();
+  const auto path = sim::critical_path(graph, times);
+  std::printf("critical path of %zu tasks found in %.3f s\n", path.tasks.size(),
+              seconds_since(begin));
+  begin = std::chrono::steady_clock::now();
+  const auto peaks = sim::memory_peaks(graph, times);
+  std::printf("memory peaks of %zu ranks found in %.3f s\n", peaks.size(), seconds_since(begin));
   std::printf("peak RSS %.0f MiB\n", peak_megabytes(RUSAGE_SELF));
 }

@@ -10,6 +10,7 @@
 #include "graphs.hpp"
 #include "pipeline.hpp"
 #include "sim/ideal_network.hpp"
+#include "sim/simgrid_network.hpp"
 #include "sim/simulate.hpp"
 
 using namespace tsim;
@@ -208,6 +209,15 @@ TEST_CASE("a long list of stuck ranks is cut and counted") {
     CHECK(stuck.waits.size() == 20);
     CHECK(contains(stuck.what(), "and 12 more ranks"));
   }
+}
+
+TEST_CASE("what goes wrong in a run's process is told by the caller's exception") {
+  Graph g;
+  g.compute(0, 1);
+  const auto graph = g.finish();
+  const sim::SimGridNetwork living(graph, g.channels);  // its engine is inherited by the child
+  CHECK_THROWS_WITH(sim::simulate(graph, g.channels),
+                    "the simulation failed: two SimGrid networks at a time");
 }
 
 TEST_CASE("an empty graph is over at once") {
