@@ -2,7 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +14,14 @@
 namespace tsim::cost {
 
 enum class VertexKind : std::uint8_t {
-  device, nvswitch, pcie_switch, host_bridge, host_memory, nic, network_switch, nvme
+  device,
+  nvswitch,
+  pcie_switch,
+  host_bridge,
+  host_memory,
+  nic,
+  network_switch,
+  nvme
 };
 std::string_view name_of(VertexKind kind);
 
@@ -23,9 +31,14 @@ std::string_view name_of(LinkKind kind);
 using VertexId = std::int32_t;
 using ChannelId = std::int32_t;  // one direction of a link; a half-duplex link has one channel
 
+/// A link that never limits (a switch core, a NIC's host side) has this bandwidth, and no channels:
+/// it costs nothing in a simulation.
+inline constexpr BytesPerSecond kUnlimited{std::numeric_limits<double>::infinity()};
+inline constexpr ChannelId kNoChannel = -1;
+
 struct Vertex {
   VertexKind kind{};
-  std::string name;     // "node0/gpu3"
+  std::string name;        // "node0/gpu3"
   std::int32_t node = -1;  // -1: outside every node (a network switch)
 };
 
@@ -33,21 +46,21 @@ struct Vertex {
 struct Link {
   LinkKind kind{};
   VertexId a = 0, b = 0;
-  BytesPerSecond bandwidth;  // usable: signalling rate x lanes x protocol efficiency
-  Seconds latency;           // of one crossing
+  BytesPerSecond bandwidth{};  // usable: signalling rate x lanes x protocol efficiency; > 0
+  Seconds latency{};           // of one crossing
   bool full_duplex = true;
 };
 
 struct Channel {
   std::string name;  // "node0/gpu3 -> node0/nvswitch"
-  BytesPerSecond bandwidth;
+  BytesPerSecond bandwidth{};
   LinkKind kind{};
 };
 
 /// Channels in order of travel, and the sum of their latencies.
 struct Path {
   std::vector<ChannelId> channels;
-  Seconds latency;
+  Seconds latency{};
   bool operator==(const Path&) const = default;
 };
 
@@ -56,40 +69,47 @@ struct Path {
 struct Topology {
   std::vector<Vertex> vertices;
   std::vector<Link> links;
-  std::vector<Channel> channels;             // derived by finish()
-  std::vector<ChannelId> forward_channel;    // by link: a -> b
-  std::vector<ChannelId> backward_channel;   // by link: b -> a (the same one when half duplex)
-  std::vector<VertexId> devices;             // vertex of device 0, 1, ...
-  std::vector<std::int32_t> device_kind;     // index in Cluster::devices, by device
+  std::vector<Channel> channels;            // derived by finish()
+  std::vector<ChannelId> forward_channel;   // by link: a -> b; kNoChannel for an unlimited one
+  std::vector<ChannelId> backward_channel;  // by link: b -> a (the same one when half duplex)
+  std::vector<VertexId> devices;            // vertex of device 0, 1, ...
+  std::vector<VertexId> device_nic;         // by device: the NIC it leaves its node by, -1: any
+  std::vector<std::int32_t> device_kind;    // index in Cluster::devices, by device
 };
 
-/// Fills the derived members of a topology whose vertices, links and devices are set.
+/// Fills the derived members of a topology whose vertices, links and devices are set. Missing
+/// entries of device_nic become -1 and of device_kind 0.
 void finish(Topology& topology);
 
 /// Node of a device.
 std::int32_t node_of(const Topology& topology, int device);
 
-/// Least-cost paths, found once for each pair of places that differ and then remembered. A path
-/// minimises the time of a 1 MiB message (latencies plus the slowest channel), prefers fewer hops,
-/// and breaks ties by vertex number; a device is never passed through unless `relay` is set.
-class Router {
- public:
-  explicit Router(const Topology& topology);
-  /// From one device to another; empty channels for a device to itself. Throws std::out_of_range
-  /// for an unknown device and Unreachable where no path exists.
-  const Path& path(int from_device, int to_device);
-  /// The same between any two vertices (host memory, NVMe).
-  const Path& vertex_path(VertexId from, VertexId to);
-
- private:
-  const Topology* topology_;
-  std::vector<std::vector<std::pair<VertexId, std::int32_t>>> neighbours_;  // vertex, link
-  std::map<std::pair<VertexId, VertexId>, Path> known_;
-};
-
 /// Two vertices that no path joins.
 struct Unreachable {
   std::string from, to;
+};
+
+/// Least-cost paths, found once for each pair that is asked for and then remembered. A path
+/// minimises the time of a 1 MiB message (latencies plus the slowest channel), prefers fewer hops,
+/// and breaks ties by vertex number. Devices of one node talk inside it where they can; between
+/// nodes each device uses its NIC. A device is never passed through.
+class Router {
+ public:
+  explicit Router(const Topology& topology);
+  ~Router();
+  Router(Router&&) noexcept;
+  Router& operator=(Router&&) noexcept;
+
+  const Topology& topology() const;
+  /// From one device to another; empty channels for a device to itself. Throws std::out_of_range
+  /// for an unknown device and Unreachable where no path exists.
+  const Path& path(int from_device, int to_device);
+  /// The same between any two vertices (host memory, NVMe), by any way that the graph allows.
+  const Path& vertex_path(VertexId from, VertexId to);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 /// A whole cluster as a scenario states it.

@@ -37,6 +37,7 @@ struct Strategy {
   int tensor = 1;    // t: ranks that split every layer
   int pipeline = 1;  // p: stages
   int data = 1;      // d: replicas
+  int chunks = 1;    // v: model chunks of a stage; above 1 only with an interleaved schedule
   bool sequence_parallel = false;  // norms and dropout split along the sequence over t
   std::string schedule = "1f1b";   // a name in the schedule registry
   LayerSplit split = LayerSplit::balanced;
@@ -51,6 +52,7 @@ struct Strategy {
   Bytes bucket{25 * 1024 * 1024};        // of gradients
   Bytes first_bucket{1024 * 1024};       // the first one to be ready
   std::string order = "tp-dp-pp";        // innermost first: how ranks are numbered
+  bool overlap_tensor = true;  // input-gradient all-reduces run beside weight-gradient products
   bool scatter_gather = false;           // pipeline messages cut over t [arXiv:2104.04473, sec. 4.1]
   std::string collective = "auto";       // "ring", "tree" or "auto"
   bool operator==(const Strategy&) const = default;

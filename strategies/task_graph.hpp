@@ -27,7 +27,7 @@ std::string_view name_of(Stream stream);
 
 /// Memory classes of a report, in the order it prints them.
 enum class MemoryClass : std::uint8_t {
-  parameters, gradients, optimizer, activations, recompute, logits, buffers, reserved
+  parameters, gradients, optimizer, activations, logits, buffers, workspace, reserved
 };
 inline constexpr int kMemoryClasses = 8;
 std::string_view name_of(MemoryClass c);

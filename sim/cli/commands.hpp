@@ -1,0 +1,21 @@
+// The subcommands. Each writes its whole answer to `out`, remarks to `err`, and returns the exit
+// status; wrong input is thrown as sim::InputErrors.
+#pragma once
+
+#include <iosfwd>
+
+#include "sim/cli/options.hpp"
+
+namespace tsim::cli {
+
+/// Status of a run that has no answer: does not fit, is stuck, or cannot be written.
+inline constexpr int kNoAnswer = 1;
+/// Status of wrong input: flags, files, scenarios.
+inline constexpr int kWrongInput = 2;
+
+int run_command(const RunOptions& options, std::ostream& out, std::ostream& err);
+int models_command(const ModelsOptions& options, std::ostream& out, std::ostream& err);
+int devices_command(const DevicesOptions& options, std::ostream& out, std::ostream& err);
+int explain_command(const ExplainOptions& options, std::ostream& out, std::ostream& err);
+
+}  // namespace tsim::cli

@@ -1,0 +1,77 @@
+// The command line as values. CLI11 is known in options.cpp only.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace tsim::cli {
+
+/// `--set /json/pointer=value`: `value` is JSON, or text where it is not.
+struct Setting {
+  std::string pointer;
+  std::string value;
+  bool operator==(const Setting&) const = default;
+};
+
+struct RunOptions {
+  std::filesystem::path scenario;
+  bool json = false;
+  std::filesystem::path trace;  // empty: none is written
+  int trace_ranks = 0;          // ranks in the trace; 0: all
+  std::vector<Setting> settings;
+  bool operator==(const RunOptions&) const = default;
+};
+
+struct ModelsOptions {
+  bool json = false;
+  bool names_only = false;  // one name a line, for completion and scripts
+  bool operator==(const ModelsOptions&) const = default;
+};
+
+struct DevicesOptions {
+  bool json = false;
+  bool names_only = false;
+  bool operator==(const DevicesOptions&) const = default;
+};
+
+struct ExplainOptions {
+  std::string model;  // a name, or the path of a Hugging Face config.json
+  std::int64_t micro_batch = 1;
+  std::int64_t sequence = 0;  // 0: the model's default
+  std::string device;         // empty: no times are given
+  std::string dtype = "fp16";
+  std::string fusion = "framework";
+  bool flash_attention = false;
+  bool no_dropout = false;
+  bool json = false;
+  bool operator==(const ExplainOptions&) const = default;
+};
+
+/// Nothing to do but to print `text`: help, the version (status 0), or what is wrong with the
+/// command line (status 2, for stderr).
+struct Message {
+  std::string text;
+  int status = 0;
+  bool operator==(const Message&) const = default;
+};
+
+using Command = std::variant<Message, RunOptions, ModelsOptions, DevicesOptions, ExplainOptions>;
+
+/// What the command line (without the program's name) asks for. Never throws on a wrong one.
+Command parse_options(const std::vector<std::string>& arguments);
+
+/// One option of a subcommand, or of the program where `subcommand` is empty.
+struct OptionName {
+  std::string subcommand;
+  std::string option;  // "--json"
+  bool operator==(const OptionName&) const = default;
+};
+/// Every long option, as the shell completion must know it; subcommands have an entry with an
+/// empty `option`.
+std::vector<OptionName> option_names();
+
+}  // namespace tsim::cli

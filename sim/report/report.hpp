@@ -1,0 +1,84 @@
+// The answer to a scenario: figures only, no formatting.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/memory_trace.hpp"
+#include "sim/simulation.hpp"
+
+namespace tsim::sim {
+
+/// One rank's step: busy + exposed communication + idle = step time.
+struct RankTimes {
+  Seconds busy;      // computing
+  Seconds exposed;   // not computing while one of its communications runs
+  Seconds idle;      // neither: waiting for others
+  Seconds communication;  // union of its communications, hidden ones included
+};
+
+struct StageReport {
+  int stage = 0;
+  int first_rank = 0;  // global rank of the simulated rank that is heaviest in memory
+  int layers = 0;
+  std::string contents;  // "embedding, layers 0-2"
+  RankTimes times;       // of the stage's rank that ends last
+  MemoryByClass peak{};  // at the rank's peak instant
+  std::int64_t parameters = 0;
+  int in_flight = 0;  // most micro-batches (of one chunk) held at once
+};
+
+/// Share of the critical path by what runs on it.
+struct PathRow {
+  std::string what;  // "forward", "tensor-parallel all-reduce", ...
+  Seconds time;
+};
+
+struct ChannelLoad {
+  std::string name;
+  Bytes moved;
+  double utilisation = 0;  // bytes / (bandwidth x step time)
+};
+
+struct CommRow {
+  std::string label;      // of the communication, stages apart
+  std::string algorithm;
+  int ranks = 0;
+  Bytes payload;
+  std::int64_t count = 0;  // times it runs on the simulated ranks
+  Seconds each;            // mean duration
+};
+
+struct Report {
+  std::string title;
+  int devices = 0;
+  std::string device;
+  Seconds step;
+  double samples_per_second = 0;
+  double tokens_per_second = 0;
+  Flops model_flops;     // of one iteration, whole cluster, papers' count
+  Flops hardware_flops;  // the same, recomputation included, masked attention excluded
+  double model_tflops_per_device = 0;
+  double mfu = 0, hfu = 0;  // shares of the dense peak of the compute format
+  bool has_peak = false;
+  double bubble_fraction = 0;  // mean over ranks of idle / step
+  double exposed_fraction = 0;
+  double busy_fraction = 0;
+  std::vector<StageReport> stages;
+  std::vector<PathRow> critical_path;    // largest first; adds up to `step`
+  std::vector<ChannelLoad> busiest;      // the five most used
+  std::vector<CommRow> communications;
+  std::size_t heaviest_stage = 0;
+  Bytes needed;    // the heaviest rank's peak with the allowance
+  Bytes allowance; // of that, set aside for fragmentation
+  Bytes capacity;
+  bool fits = true;
+  std::vector<std::string> hints;  // what would help if it does not fit
+  Seconds closed_form;
+  std::size_t tasks = 0;
+  std::size_t simulated_ranks = 0;
+};
+
+Report summarise(const Scenario& scenario, const Simulation& simulation);
+
+}  // namespace tsim::sim

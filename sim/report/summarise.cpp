@@ -1,0 +1,236 @@
+#include <algorithm>
+#include <map>
+
+#include "sim/critical_path.hpp"
+#include "sim/memory_trace.hpp"
+#include "sim/report/hints.hpp"
+#include "sim/report/rank_times.hpp"
+#include "sim/report/report.hpp"
+
+namespace tsim::sim {
+namespace {
+
+using strategies::StagePlan;
+using strategies::Task;
+using strategies::TaskGraph;
+using strategies::TaskKind;
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+std::string contents(const StagePlan& plan) {
+  std::string text;
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  for (const strategies::ChunkPlan& chunk : plan.chunks) {
+    if (chunk.embedding) { add("embedding"); }
+    if (chunk.layers > 0) {
+      const std::string first = std::to_string(chunk.first_layer);
+      add(chunk.layers == 1
+              ? "layer " + first
+              : "layers " + first + "-" + std::to_string(chunk.first_layer + chunk.layers - 1));
+    }
+    if (chunk.head) { add("head"); }
+  }
+  return text;
+}
+
+/// Most forwards of a chunk that wait for their backward on a rank at once.
+int most_in_flight(const std::vector<strategies::TaskId>& tasks, const TaskGraph& graph) {
+  std::map<std::pair<int, int>, bool> held;  // micro-batch and chunk
+  std::size_t most = 0;
+  for (const strategies::TaskId id : tasks) {
+    const Task& task = graph.tasks[id];
+    if (task.micro_batch < 0) { continue; }
+    const std::pair<int, int> key{task.micro_batch, task.chunk};
+    if (task.phase == strategies::Phase::forward) {
+      held[key] = true;
+      most = std::max(most, held.size());
+    } else {
+      held.erase(key);
+    }
+  }
+  return static_cast<int>(most);
+}
+
+/// Compute tasks of every simulated rank in the order in which they were added, which is theirs.
+std::vector<std::vector<strategies::TaskId>> compute_tasks(const TaskGraph& graph) {
+  std::vector<std::vector<strategies::TaskId>> by_rank(graph.ranks.size());
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    if (graph.tasks[t].kind == TaskKind::compute) {
+      by_rank[graph.tasks[t].place].push_back(static_cast<strategies::TaskId>(t));
+    }
+  }
+  return by_rank;
+}
+
+void add_stages(const Simulation& s, const std::vector<RankTimes>& times, Report& report) {
+  const auto peaks = memory_peaks(s.graph, s.timeline);
+  const auto tasks = compute_tasks(s.graph);
+  report.stages.resize(s.stages.size());
+  std::vector<double> last_end(s.stages.size(), -1);
+  for (std::size_t rank = 0; rank < s.graph.ranks.size(); ++rank) {
+    const auto stage = index(s.graph.ranks[rank].stage);
+    StageReport& row = report.stages[stage];
+    const StagePlan& plan = s.stages[stage];
+    const bool first = last_end[stage] < 0;
+    if (first || total(peaks[rank].at_peak) > total(row.peak)) {
+      row.peak = peaks[rank].at_peak;
+      row.first_rank = s.graph.ranks[rank].global;
+    }
+    const double end = tasks[rank].empty() ? 0 : s.timeline.end[tasks[rank].back()];
+    if (end > last_end[stage]) {
+      last_end[stage] = end;
+      row.times = times[rank];
+    }
+    if (!first) { continue; }
+    row.stage = s.graph.ranks[rank].stage;
+    row.contents = contents(plan);
+    row.parameters = plan.elements;
+    for (const auto& chunk : plan.chunks) { row.layers += chunk.layers; }
+    row.in_flight = most_in_flight(tasks[rank], s.graph);
+  }
+}
+
+void add_fractions(const Simulation& s, const std::vector<RankTimes>& times, Report& report) {
+  double copies = 0;
+  for (std::size_t rank = 0; rank < times.size(); ++rank) {
+    const double weight = s.graph.ranks[rank].copies;
+    copies += weight;
+    report.busy_fraction += weight * times[rank].busy.value;
+    report.exposed_fraction += weight * times[rank].exposed.value;
+    report.bubble_fraction += weight * times[rank].idle.value;
+  }
+  const double whole = copies * s.timeline.makespan.value;
+  if (whole <= 0) { return; }
+  report.busy_fraction /= whole;
+  report.exposed_fraction /= whole;
+  report.bubble_fraction /= whole;
+}
+
+/// FLOPs of the whole cluster: every simulated rank counts for its copies.
+void add_flops(const Simulation& s, Report& report) {
+  for (const Task& task : s.graph.tasks) {
+    if (task.kind != TaskKind::compute) { continue; }
+    const double copies = s.graph.ranks[task.place].copies;
+    report.model_flops += copies * s.graph.computes[task.work].model_flops;
+    report.hardware_flops += copies * s.graph.computes[task.work].hardware_flops;
+  }
+}
+
+void add_rates(const Scenario& scenario, const Simulation& s, Report& report) {
+  const double step = report.step.value;
+  const auto samples = static_cast<double>(scenario.workload.global_batch);
+  report.samples_per_second = samples / step;
+  report.tokens_per_second =
+      samples * static_cast<double>(tokens_per_sample(s.model)) / step;
+  const double devices = report.devices;
+  report.model_tflops_per_device = report.model_flops.value / step / devices / 1e12;
+  const auto rate = peak(scenario.cluster.devices.front(), scenario.strategy.precision.compute);
+  report.has_peak = rate.has_value();
+  if (!rate) { return; }
+  report.mfu = report.model_flops.value / step / devices / rate->value;
+  report.hfu = report.hardware_flops.value / step / devices / rate->value;
+}
+
+void add_channels(const Scenario& scenario, const Simulation& s, Report& report) {
+  const auto& channels = scenario.cluster.topology.channels;
+  std::vector<ChannelLoad> loads;
+  for (std::size_t c = 0; c < s.timeline.channel_bytes.size(); ++c) {
+    const double bytes = s.timeline.channel_bytes[c];
+    if (bytes <= 0) { continue; }
+    loads.push_back({channels[c].name, Bytes{static_cast<std::int64_t>(bytes + 0.5)},
+                     bytes / (channels[c].bandwidth.value * report.step.value)});
+  }
+  std::stable_sort(loads.begin(), loads.end(), [](const ChannelLoad& a, const ChannelLoad& b) {
+    return a.utilisation > b.utilisation;
+  });
+  loads.resize(std::min<std::size_t>(loads.size(), 5));
+  report.busiest = std::move(loads);
+}
+
+/// "tp all_reduce" of "tp all_reduce, stage 3".
+std::string without_stage(const std::string& label) { return label.substr(0, label.find(',')); }
+
+void add_communications(const Simulation& s, Report& report) {
+  struct Sum {
+    std::size_t row = 0;
+    double seconds = 0;
+  };
+  std::map<std::tuple<std::string, std::string, int, Bytes>, Sum> rows;
+  for (std::size_t t = 0; t < s.graph.tasks.size(); ++t) {
+    const Task& task = s.graph.tasks[t];
+    if (task.kind != TaskKind::comm) { continue; }
+    const strategies::Comm& comm = s.graph.comms[task.work];
+    const std::string what = task.phase == strategies::Phase::transfer ? "pipeline transfer"
+                                                                       : without_stage(comm.label);
+    const auto [at, added] =
+        rows.try_emplace({what, comm.algorithm, comm.ranks, comm.payload}, Sum{});
+    if (added) {
+      at->second.row = report.communications.size();
+      report.communications.push_back({what, comm.algorithm, comm.ranks, comm.payload, 0, {}});
+    }
+    report.communications[at->second.row].count += 1;
+    at->second.seconds += s.timeline.end[t] - s.timeline.start[t];
+  }
+  for (const auto& [key, sum] : rows) {
+    CommRow& row = report.communications[sum.row];
+    row.each = Seconds{sum.seconds / static_cast<double>(row.count)};
+  }
+}
+
+/// "backward", "forward (tp)".
+std::string path_text(const PathShare& share) {
+  const std::string phase(strategies::name_of(share.phase));
+  if (share.kind == TaskKind::compute) { return phase; }
+  return share.phase == strategies::Phase::forward || share.phase == strategies::Phase::backward ||
+                 share.phase == strategies::Phase::recompute
+             ? std::string(strategies::name_of(share.stream)) + " communication, " + phase
+             : phase;
+}
+
+void add_critical_path(const Simulation& s, Report& report) {
+  for (const PathShare& share : critical_path(s.graph, s.timeline).shares) {
+    report.critical_path.push_back({path_text(share), share.time});
+  }
+}
+
+void add_verdict(const Scenario& scenario, Report& report) {
+  Bytes largest{-1};
+  for (std::size_t i = 0; i < report.stages.size(); ++i) {
+    if (total(report.stages[i].peak) > largest) {
+      largest = total(report.stages[i].peak);
+      report.heaviest_stage = i;
+    }
+  }
+  const Bytes tensors = largest - report.stages[report.heaviest_stage]
+                                      .peak[static_cast<std::size_t>(strategies::MemoryClass::reserved)];
+  report.allowance = Bytes{static_cast<std::int64_t>(scenario.allowance * to_double(tensors))};
+  report.needed = largest + report.allowance;
+  report.capacity = scenario.cluster.devices.front().memory;
+  report.fits = report.needed <= report.capacity;
+  if (!report.fits) { report.hints = memory_hints(scenario, report); }
+}
+
+}  // namespace
+
+Report summarise(const Scenario& scenario, const Simulation& simulation) {
+  Report report;
+  report.title = scenario.name;
+  report.devices = device_count(scenario.cluster);
+  report.device = scenario.cluster.devices.front().name;
+  report.step = simulation.timeline.makespan;
+  report.tasks = simulation.graph.tasks.size();
+  report.simulated_ranks = simulation.graph.ranks.size();
+  report.closed_form = simulation.closed_form.step;
+  const std::vector<RankTimes> times = rank_times(simulation.graph, simulation.timeline);
+  add_stages(simulation, times, report);
+  add_fractions(simulation, times, report);
+  add_flops(simulation, report);
+  add_rates(scenario, simulation, report);
+  add_channels(scenario, simulation, report);
+  add_communications(simulation, report);
+  add_verdict(scenario, report);
+  add_critical_path(simulation, report);
+  return report;
+}
+
+}  // namespace tsim::sim

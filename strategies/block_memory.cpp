@@ -1,0 +1,115 @@
+#include "strategies/block_memory.hpp"
+
+#include <algorithm>
+
+namespace tsim::strategies {
+namespace {
+
+using models::Op;
+using models::OpGraph;
+using models::Tensor;
+using models::TensorId;
+
+const Tensor& tensor_at(const OpGraph& graph, TensorId id) {
+  return graph.tensors[static_cast<std::size_t>(id)];
+}
+
+bool holds(const std::vector<TensorId>& ids, TensorId id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+const Op* producer(const OpGraph& graph, TensorId id) {
+  const models::OpId op = tensor_at(graph, id).producer;
+  return op == models::kNoOp ? nullptr : &graph.ops[static_cast<std::size_t>(op)];
+}
+
+bool saved_outside_core(const OpGraph& graph, TensorId id) {
+  return std::any_of(graph.ops.begin(), graph.ops.end(), [id](const Op& op) {
+    return op.part != models::Part::attention_core && holds(op.saved, id);
+  });
+}
+
+/// Made inside the attention core and needed there only: selective recomputation drops it.
+bool dropped_by_selective(const OpGraph& graph, TensorId id) {
+  const Op* made_by = producer(graph, id);
+  return made_by != nullptr && made_by->part == models::Part::attention_core &&
+         !saved_outside_core(graph, id);
+}
+
+/// A tensor over the vocabulary, or any that the loss keeps.
+bool is_logits(const OpGraph& graph, TensorId id) {
+  const Op* made_by = producer(graph, id);
+  return made_by != nullptr && (made_by->part == models::Part::loss ||
+                                models::has_axis(tensor_at(graph, id).shape, models::Axis::vocab));
+}
+
+Bytes operand_bytes(const OpGraph& graph, const std::vector<models::Operand>& operands) {
+  Bytes sum;
+  for (const models::Operand& o : operands) {
+    const Tensor& t = tensor_at(graph, o.tensor);
+    if (t.role != models::Role::index) {
+      sum += models::elements(o.shape) * Bytes{models::size_of(t.dtype)};
+    }
+  }
+  return sum;
+}
+
+/// Largest operator's outputs that nobody keeps: what a forward needs beyond what it saves.
+Bytes forward_workspace(const OpGraph& graph, const std::vector<TensorId>& saved) {
+  Bytes largest;
+  for (const Op& op : graph.ops) {
+    Bytes sum;
+    for (const models::Operand& o : op.outputs) {
+      if (!holds(saved, o.tensor)) { sum += models::size_of(tensor_at(graph, o.tensor)); }
+    }
+    largest = std::max(largest, sum);
+  }
+  return largest;
+}
+
+/// Gradients of an operator's outputs and inputs, of the operator where they are largest.
+Bytes backward_workspace(const OpGraph& graph) {
+  Bytes largest;
+  for (const Op& op : graph.ops) {
+    const Bytes gradients = operand_bytes(graph, op.outputs) +
+                            (op.input_needs_gradient ? operand_bytes(graph, op.inputs) : Bytes{});
+    largest = std::max(largest, gradients);
+  }
+  return largest;
+}
+
+}  // namespace
+
+Recompute recompute_of(models::BlockKind kind, const Strategy& strategy) {
+  const bool layer =
+      kind == models::BlockKind::layer || kind == models::BlockKind::decoder_layer;
+  return layer ? strategy.recompute : Recompute::none;
+}
+
+void add_memory(const OpGraph& graph, Recompute recompute, models::Fusion fusion, BlockPlan& plan) {
+  const std::vector<TensorId> saved = models::saved_tensors(graph, fusion);
+  Bytes kept;
+  Bytes again;  // saved only while the backward runs
+  for (const TensorId id : saved) {
+    const Bytes size = models::size_of(tensor_at(graph, id));
+    if (is_logits(graph, id)) {
+      plan.logits += size;
+    } else if (recompute == Recompute::full && id != graph.input) {
+      again += size;
+    } else if (recompute == Recompute::selective && dropped_by_selective(graph, id)) {
+      again += size;
+    } else {
+      kept += size;
+    }
+  }
+  if (recompute == Recompute::full && graph.input >= 0 && !holds(saved, graph.input)) {
+    kept += models::size_of(tensor_at(graph, graph.input));
+  }
+  plan.activations = kept;
+  plan.forward_workspace = forward_workspace(graph, saved);
+  plan.backward_workspace = backward_workspace(graph) + again;
+  if (graph.output >= 0) { plan.output = models::size_of(tensor_at(graph, graph.output)); }
+  if (graph.memory >= 0) { plan.memory = models::size_of(tensor_at(graph, graph.memory)); }
+}
+
+}  // namespace tsim::strategies

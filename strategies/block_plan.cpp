@@ -1,0 +1,187 @@
+#include "strategies/block_plan.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "cost/roofline.hpp"
+#include "strategies/block_memory.hpp"
+
+namespace tsim::strategies {
+namespace {
+
+using models::Kernel;
+using models::OpGraph;
+using models::OpId;
+
+/// Everything that the piece makers read.
+struct Context {
+  const OpGraph& graph;
+  const TensorComms& comms;
+  const cost::Device& device;
+  bool overlap_tensor;
+};
+
+bool contains(const std::vector<OpId>& ops, OpId op) {
+  return std::find(ops.begin(), ops.end(), op) != ops.end();
+}
+
+Piece compute_piece(const Kernel& kernel, const cost::Device& device, Phase phase) {
+  Piece piece;
+  piece.phase = phase;
+  piece.on_device = cost::kernel_time(kernel, device);
+  piece.launches = 1;
+  piece.hardware_flops = kernel.cls == models::OpClass::contraction ? kernel.flops : Flops{};
+  return piece;
+}
+
+void add_comms(const std::vector<OpComm>& comms, const std::vector<OpId>& ops, Phase phase,
+               std::vector<Piece>& pieces, PieceKind kind = PieceKind::comm) {
+  for (const OpComm& c : comms) {
+    if (!contains(ops, c.op)) { continue; }
+    Piece piece;
+    piece.kind = kind;
+    piece.phase = phase;
+    piece.comm = c.kind;
+    piece.size = c.size;
+    pieces.push_back(piece);
+  }
+}
+
+std::vector<Piece> forward_pieces(const std::vector<Kernel>& kernels, const Context& c, Phase phase) {
+  std::vector<Piece> pieces;
+  for (const Kernel& kernel : kernels) {
+    add_comms(c.comms.before_forward, kernel.ops, phase, pieces);
+    Piece piece = compute_piece(kernel, c.device, phase);
+    if (phase == Phase::forward && kernel.cls == models::OpClass::contraction) {
+      for (const OpId op : kernel.ops) {
+        const models::Op& o = c.graph.ops[static_cast<std::size_t>(op)];
+        if (o.cls == models::OpClass::contraction) { piece.model_flops += model_flops(o); }
+      }
+    }
+    pieces.push_back(piece);
+    add_comms(c.comms.after_forward, kernel.ops, phase, pieces);
+  }
+  return pieces;
+}
+
+bool is_word_embedding(const OpGraph& graph, models::TensorId id) {
+  return graph.tensors[static_cast<std::size_t>(id)].name == "embedding.word";
+}
+
+/// Marks the gradients of the weights of `ops` as complete at the end of `piece`.
+void add_gradients(const OpGraph& graph, const std::vector<OpId>& ops, Piece& piece) {
+  for (const OpId op : ops) {
+    for (const models::Operand& w : graph.ops[static_cast<std::size_t>(op)].weights) {
+      (is_word_embedding(graph, w.tensor) ? piece.embedding_gradients : piece.gradients) +=
+          models::elements(w.shape);
+    }
+  }
+}
+
+/// Twice the forward's model FLOPs of the contractions in `ops`, in halves: input and weight.
+Flops backward_model_flops(const OpGraph& graph, const Kernel& kernel, double share) {
+  Flops sum;
+  for (const OpId op : kernel.ops) {
+    const models::Op& o = graph.ops[static_cast<std::size_t>(op)];
+    if (o.cls != models::OpClass::contraction) { continue; }
+    sum += share * model_flops(o);
+  }
+  return sum;
+}
+
+/// One kernel of the input's gradient with the communication around it and the weight kernels of
+/// the same operators.
+void add_backward(const Kernel* input, const std::vector<const Kernel*>& weights, const Context& c,
+                  std::vector<Piece>& pieces) {
+  std::vector<OpId> ops;
+  if (input != nullptr) { ops = input->ops; }
+  for (const Kernel* w : weights) { ops.insert(ops.end(), w->ops.begin(), w->ops.end()); }
+  add_comms(c.comms.before_backward, ops, Phase::backward, pieces);
+  if (input != nullptr) {
+    Piece piece = compute_piece(*input, c.device, Phase::backward);
+    // An attention product has two operands that need a gradient and no weight: both are here.
+    piece.model_flops = backward_model_flops(c.graph, *input, weights.empty() ? 2.0 : 1.0);
+    if (weights.empty()) { add_gradients(c.graph, input->ops, piece); }
+    pieces.push_back(piece);
+  }
+  const bool beside = c.overlap_tensor && !weights.empty();
+  add_comms(c.comms.after_backward_input, ops, Phase::backward, pieces,
+            beside ? PieceKind::async_comm : PieceKind::comm);
+  for (const Kernel* w : weights) {
+    Piece piece = compute_piece(*w, c.device, Phase::backward);
+    piece.model_flops = backward_model_flops(c.graph, *w, 1.0);
+    add_gradients(c.graph, w->ops, piece);
+    pieces.push_back(piece);
+  }
+  if (beside) {
+    Piece join;
+    join.kind = PieceKind::join;
+    join.phase = Phase::backward;
+    pieces.push_back(join);
+  }
+}
+
+std::vector<Piece> backward_pieces(const models::BlockKernels& kernels, const Context& c) {
+  std::vector<Piece> pieces;
+  for (auto op = static_cast<OpId>(c.graph.ops.size()) - 1; op >= 0; --op) {
+    const auto last_op_is = [op](const Kernel& k) {
+      return *std::max_element(k.ops.begin(), k.ops.end()) == op;
+    };
+    const auto input =
+        std::find_if(kernels.backward_input.begin(), kernels.backward_input.end(), last_op_is);
+    std::vector<const Kernel*> weights;
+    for (const Kernel& k : kernels.backward_weight) {
+      if (last_op_is(k)) { weights.push_back(&k); }
+    }
+    const bool found = input != kernels.backward_input.end();
+    if (found || !weights.empty()) {
+      add_backward(found ? &*input : nullptr, weights, c, pieces);
+    }
+  }
+  return pieces;
+}
+
+BlockWeights block_weights(const OpGraph& graph) {
+  BlockWeights weights;
+  for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
+    if (graph.tensors[i].role != models::Role::weight) { continue; }
+    (is_word_embedding(graph, static_cast<models::TensorId>(i)) ? weights.embedding
+                                                                : weights.own) +=
+        models::elements(graph.tensors[i].shape);
+  }
+  return weights;
+}
+
+std::vector<Kernel> core_kernels(const std::vector<Kernel>& kernels) {
+  std::vector<Kernel> core;
+  for (const Kernel& k : kernels) {
+    if (k.part == models::Part::attention_core) { core.push_back(k); }
+  }
+  return core;
+}
+
+}  // namespace
+
+BlockPlan plan_block(const models::Block& block, const Sharding& sharding, const Strategy& strategy,
+                     const cost::Device& device) {
+  const OpGraph graph = shard(block.graph, sharding);
+  const TensorComms comms = tensor_comms(graph, sharding);
+  const models::BlockKernels kernels = models::kernels(graph, strategy.fusion);
+  const Context context{graph, comms, device, strategy.overlap_tensor};
+  const Recompute recompute = recompute_of(block.kind, strategy);
+
+  BlockPlan plan;
+  plan.forward = forward_pieces(kernels.forward, context, Phase::forward);
+  if (recompute == Recompute::full) {
+    plan.backward = forward_pieces(kernels.forward, context, Phase::recompute);
+  } else if (recompute == Recompute::selective) {
+    plan.backward = forward_pieces(core_kernels(kernels.forward), context, Phase::recompute);
+  }
+  const std::vector<Piece> backward = backward_pieces(kernels, context);
+  plan.backward.insert(plan.backward.end(), backward.begin(), backward.end());
+  plan.weights = block_weights(graph);
+  add_memory(graph, recompute, strategy.fusion, plan);
+  return plan;
+}
+
+}  // namespace tsim::strategies

@@ -1,0 +1,32 @@
+// From stage plans and a schedule to the tasks of every simulated rank.
+#pragma once
+
+#include <vector>
+
+#include "cost/device.hpp"
+#include "cost/topology.hpp"
+#include "strategies/fold.hpp"
+#include "strategies/schedule.hpp"
+#include "strategies/stage_plan.hpp"
+#include "strategies/strategy.hpp"
+#include "strategies/task_graph.hpp"
+
+namespace tsim::strategies {
+
+struct BuildInput {
+  const Strategy& strategy;
+  const std::vector<StagePlan>& stages;
+  const cost::Topology& topology;
+  cost::Router& router;
+  int micro_batches = 1;  // of one pipeline
+  bool training = true;
+  FoldedAxes folded;
+  Bytes reserved;  // of a device's memory: context and libraries
+};
+
+/// One iteration: every phase of the schedule in its order on each rank, activations and their
+/// gradients sent between stages as soon as they exist, gradient buckets reduced over the replicas
+/// during the last micro-batch's backward, then the optimizer.
+TaskGraph build_tasks(const BuildInput& input);
+
+}  // namespace tsim::strategies

@@ -1,0 +1,47 @@
+// Communications of a task graph: planned over devices, laid onto channels, folded copies added.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "cost/collectives.hpp"
+#include "strategies/task_graph.hpp"
+
+namespace tsim::strategies {
+
+/// The same collective on several groups of devices at once. The first group is simulated; the
+/// others are symmetric copies that are folded into it (none when nothing is folded).
+using GroupCopies = std::vector<std::vector<int>>;
+
+struct CommKey {
+  Stream stream{};
+  cost::CollectiveOp op{};
+  int role = 0;  // tells groups apart: a stage and its replica, numbered by the caller
+  Bytes payload;
+  auto operator<=>(const CommKey&) const = default;
+};
+
+class CommTable {
+ public:
+  CommTable(const cost::Topology& topology, cost::Router& router, std::string algorithm)
+      : topology_(&topology), router_(&router), algorithm_(std::move(algorithm)) {}
+
+  /// Index in `graph.comms` of the communication, planned at its first use.
+  std::uint32_t comm(TaskGraph& graph, const CommKey& key, const std::string& label,
+                     const GroupCopies& copies);
+
+  /// Whether every copy, all of them running at once, takes the same time (to 1e-9).
+  bool alike(cost::CollectiveOp op, const GroupCopies& copies, Bytes payload);
+
+ private:
+  std::vector<Flow> flows(const cost::CollectivePlan& plan);
+  const cost::Topology* topology_;
+  cost::Router* router_;
+  std::string algorithm_;
+  std::map<CommKey, std::uint32_t> known_;
+};
+
+}  // namespace tsim::strategies

@@ -1,0 +1,32 @@
+// Which symmetric ranks need to be simulated only once.
+#pragma once
+
+#include <vector>
+
+#include "cost/topology.hpp"
+#include "strategies/comm_table.hpp"
+#include "strategies/layout.hpp"
+#include "strategies/stage_plan.hpp"
+
+namespace tsim::strategies {
+
+/// Axes along which one rank stands for all.
+struct FoldedAxes {
+  bool tensor = false, data = false;
+  bool operator==(const FoldedAxes&) const = default;
+};
+
+/// Folds an axis when all devices are of one kind and every group's communications take the same
+/// time along it: nothing then tells the copies apart.
+FoldedAxes foldable_axes(const Strategy& strategy, const std::vector<StagePlan>& stages,
+                         const cost::Topology& topology, cost::Router& router);
+
+/// Device groups of each kind of communication, for the simulated group at (tensor, data) first and
+/// then, along folded axes, its copies.
+GroupCopies tensor_copies(const Layout& layout, FoldedAxes folded, int data, int stage);
+GroupCopies data_copies(const Layout& layout, FoldedAxes folded, int tensor, int stage);
+/// One rank in each of `stages`, at the same place otherwise.
+GroupCopies stage_copies(const Layout& layout, FoldedAxes folded, int tensor, int data,
+                         const std::vector<int>& stages);
+
+}  // namespace tsim::strategies

@@ -1,0 +1,52 @@
+#include "strategies/layout.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <string>
+
+namespace tsim::strategies {
+
+Layout::Layout(const Strategy& strategy)
+    : tensor_(strategy.tensor), data_(strategy.data), stages_(strategy.pipeline) {
+  assert(is_rank_order(strategy.order));
+  int stride = 1;
+  for (std::size_t at = 0; at < strategy.order.size(); at += 3) {
+    const std::string_view kind = std::string_view(strategy.order).substr(at, 2);
+    if (kind == "tp") {
+      tensor_stride_ = stride;
+      stride *= tensor_;
+    } else if (kind == "dp") {
+      data_stride_ = stride;
+      stride *= data_;
+    } else {
+      stage_stride_ = stride;
+      stride *= stages_;
+    }
+  }
+}
+
+int Layout::rank(const Place& place) const {
+  return place.tensor * tensor_stride_ + place.data * data_stride_ + place.stage * stage_stride_;
+}
+
+std::vector<int> Layout::tensor_group(int data, int stage) const {
+  std::vector<int> ranks;
+  for (int t = 0; t < tensor_; ++t) { ranks.push_back(rank({t, data, stage})); }
+  return ranks;
+}
+
+std::vector<int> Layout::data_group(int tensor, int stage) const {
+  std::vector<int> ranks;
+  for (int d = 0; d < data_; ++d) { ranks.push_back(rank({tensor, d, stage})); }
+  return ranks;
+}
+
+bool is_rank_order(std::string_view order) {
+  if (order.size() != 8 || order[2] != '-' || order[5] != '-') { return false; }
+  std::array<std::string_view, 3> parts{order.substr(0, 2), order.substr(3, 2), order.substr(6, 2)};
+  std::sort(parts.begin(), parts.end());
+  return parts == std::array<std::string_view, 3>{"dp", "pp", "tp"};
+}
+
+}  // namespace tsim::strategies

@@ -1,0 +1,36 @@
+// Which global rank is which part of the layout, and which ranks form a group.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "strategies/strategy.hpp"
+
+namespace tsim::strategies {
+
+/// A rank's place: its index in each kind of group.
+struct Place {
+  int tensor = 0, data = 0, stage = 0;
+  bool operator==(const Place&) const = default;
+};
+
+/// Numbering of ranks by `order`, innermost kind first: with "tp-dp-pp" rank = tp + t (dp + d pp).
+class Layout {
+ public:
+  explicit Layout(const Strategy& strategy);
+  int rank(const Place& place) const;
+  int tensor() const { return tensor_; }
+  int data() const { return data_; }
+  int stages() const { return stages_; }
+  std::vector<int> tensor_group(int data, int stage) const;
+  std::vector<int> data_group(int tensor, int stage) const;
+
+ private:
+  int tensor_, data_, stages_;
+  int tensor_stride_ = 1, data_stride_ = 1, stage_stride_ = 1;
+};
+
+/// Whether `order` names tp, dp and pp once each, joined by '-'.
+bool is_rank_order(std::string_view order);
+
+}  // namespace tsim::strategies

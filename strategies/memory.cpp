@@ -1,0 +1,53 @@
+#include "strategies/memory.hpp"
+
+namespace tsim::strategies {
+namespace {
+
+int moments(Optimizer optimizer) {
+  switch (optimizer) {
+    case Optimizer::sgd: return 0;
+    case Optimizer::sgd_momentum: return 1;
+    case Optimizer::adam:
+    case Optimizer::adamw:
+    case Optimizer::lamb: return 2;
+  }
+  return 2;
+}
+
+}  // namespace
+
+StateSizes state_sizes(const Precision& precision, Optimizer optimizer) {
+  const int master = precision.master_weights ? size_of(models::DType::fp32) : 0;
+  return {.parameter = size_of(precision.compute),
+          .gradient = size_of(precision.gradient),
+          .optimizer = master + moments(optimizer) * size_of(precision.moments)};
+}
+
+StateBytes state_bytes(std::int64_t elements, const Strategy& strategy) {
+  const StateSizes sizes = state_sizes(strategy.precision, strategy.optimizer);
+  const std::int64_t shards = strategy.zero >= 1 ? strategy.data : 1;
+  const std::int64_t own = (elements + shards - 1) / shards;
+  return {.parameters = elements * Bytes{sizes.parameter},
+          .gradients = elements * Bytes{sizes.gradient},
+          .optimizer = own * Bytes{sizes.optimizer}};
+}
+
+int optimizer_traffic(const Precision& precision, Optimizer optimizer) {
+  const StateSizes sizes = state_sizes(precision, optimizer);
+  const int own_weight = precision.master_weights ? 0 : sizes.parameter;  // read, too
+  return 3 * sizes.gradient + 2 * sizes.optimizer + sizes.parameter + own_weight;
+}
+
+double closed_form_activations(const ActivationShape& a) {
+  const double t = a.tensor;
+  const double unit = a.sequence * a.micro_batch * a.hidden * a.layers;
+  const double core =
+      a.recompute == Recompute::none ? 5 * a.heads * a.sequence / (a.hidden * t) : 0.0;
+  double per_unit = a.sequence_parallel ? 34 / t + core : 10 + 24 / t + core;
+  if (a.recompute == Recompute::full) { per_unit = a.sequence_parallel ? 2 / t : 2; }
+  const double p = a.pipeline;
+  const double interleaved = a.chunks > 1 ? 1 + (p - 1) / (p * a.chunks) : 1.0;
+  return unit * per_unit * interleaved;
+}
+
+}  // namespace tsim::strategies

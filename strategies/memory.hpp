@@ -1,0 +1,45 @@
+// Bytes of model states, and closed forms for activations.
+#pragma once
+
+#include <cstdint>
+
+#include "strategies/strategy.hpp"
+
+namespace tsim::strategies {
+
+/// Bytes per trained element before any sharding, by class.
+struct StateSizes {
+  int parameter = 0;
+  int gradient = 0;
+  int optimizer = 0;  // master copy and moments
+};
+
+/// Adam with 16-bit weights: 2 + 2 + (4 + 4 + 4) = 16; fp32 gradients make 18; all-fp32 without a
+/// separate master 4 + 4 + 8.   [arXiv:1910.02054, sec. 3.1]
+StateSizes state_sizes(const Precision& precision, Optimizer optimizer);
+
+struct StateBytes {
+  Bytes parameters, gradients, optimizer;
+};
+
+/// States of `elements` on one rank. ZeRO stage 1 divides the optimizer's part by the `data`
+/// replicas, rounding up.   [arXiv:1910.02054, sec. 5]
+StateBytes state_bytes(std::int64_t elements, const Strategy& strategy);
+
+/// Device memory that one optimizer step reads and writes per element that the rank updates:
+/// gradients read (and once more for their norm) and cleared, states read and written, the weight
+/// written.
+int optimizer_traffic(const Precision& precision, Optimizer optimizer);
+
+/// Layer activations in bytes of one pipeline's first stage by the published closed form, 16 bit,
+/// dropout on, scores kept unless recomputed: s b h L (10 + 24/t + 5as/(ht)), over t all of it with
+/// sequence parallelism; x (1 + (p-1)/(pv)) when interleaved.   [arXiv:2205.05198, eq. 1-6]
+struct ActivationShape {
+  double sequence = 0, micro_batch = 0, hidden = 0, heads = 0, layers = 0;
+  int tensor = 1, pipeline = 1, chunks = 1;
+  bool sequence_parallel = false;
+  Recompute recompute = Recompute::none;
+};
+double closed_form_activations(const ActivationShape& a);
+
+}  // namespace tsim::strategies

@@ -1,0 +1,44 @@
+// One phase of one micro-batch on one rank as few steps as possible: computes between
+// communications.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "strategies/block_plan.hpp"
+
+namespace tsim::strategies {
+
+struct Step {
+  bool is_comm = false;
+  Phase phase{};
+  std::vector<int> after;  // earlier steps; none: it may start when the phase may
+  // compute
+  Seconds duration;
+  Flops model_flops, hardware_flops;
+  std::int64_t bucket = 0;  // > 0: a bucket of so many gradient elements is complete at its end
+  // communication over the tensor group
+  TensorComm comm{};
+  Bytes size;
+};
+
+struct Program {
+  std::vector<Step> steps;
+  std::vector<int> exits;  // the phase is over when these are
+};
+
+/// Gradient elements in a bucket before it is sent; zero limits: nothing is cut.
+struct BucketLimits {
+  std::int64_t first = 0;
+  std::int64_t others = 0;
+};
+
+/// Joins pieces that nothing separates. A step takes what its kernels take on the device, or what
+/// the host needs to launch them if that is longer.
+Program make_program(std::span<const Piece> pieces, Seconds host_launch, BucketLimits buckets = {});
+
+/// Sum of the compute steps.
+Seconds compute_time(const Program& program);
+
+}  // namespace tsim::strategies

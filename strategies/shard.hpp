@@ -1,0 +1,49 @@
+// One rank's part of a block, and the communication that the split makes necessary.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/op_graph.hpp"
+
+namespace tsim::strategies {
+
+/// A block split over a tensor-parallel group of `tensor` ranks.
+struct Sharding {
+  int tensor = 1;                  // t
+  bool sequence_parallel = false;  // operators outside the split split the sequence instead
+  std::int64_t heads = 1;
+  std::int64_t kv_heads = 1;
+};
+
+/// `graph` as one of t ranks holds it: heads, ffn and vocabulary axes are divided by t (a key/value
+/// head is never cut: with fewer of them than ranks, each rank keeps a copy of one); with sequence
+/// parallelism the sequence axis of every operator and tensor without such an axis is divided too.
+///   [arXiv:1909.08053, sec. 3; arXiv:2205.05198, sec. 4.2]
+models::OpGraph shard(const models::OpGraph& graph, const Sharding& sharding);
+
+/// Whether the shape has an axis that tensor parallelism divides.
+bool is_split(const models::Shape& shape);
+
+enum class TensorComm : std::uint8_t { all_reduce, reduce_scatter, all_gather };
+
+/// A collective over the tensor group that an operator needs. `size` is the whole buffer.
+struct OpComm {
+  models::OpId op = 0;
+  TensorComm kind{};
+  Bytes size;
+};
+
+/// Collectives around the operators of a sharded graph, in operator order. They follow from the
+/// axes: a sum over a divided axis leaves partial results (all-reduce, or reduce-scatter under
+/// sequence parallelism) in the forward; an input that lacks a divided axis of the operator's space
+/// receives partial gradients in the backward.
+struct TensorComms {
+  std::vector<OpComm> before_forward;  // sequence parallel: gather the input
+  std::vector<OpComm> after_forward;
+  std::vector<OpComm> before_backward;  // sequence parallel: gather the output's gradient
+  std::vector<OpComm> after_backward_input;
+};
+TensorComms tensor_comms(const models::OpGraph& sharded, const Sharding& sharding);
+
+}  // namespace tsim::strategies

@@ -1,0 +1,259 @@
+#include "strategies/stage_plan.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <numeric>
+
+#include "cost/roofline.hpp"
+#include "strategies/memory.hpp"
+
+namespace tsim::strategies {
+namespace {
+
+using models::BlockKind;
+
+bool is_layer(BlockKind kind) {
+  return kind == BlockKind::layer || kind == BlockKind::decoder_layer;
+}
+
+/// The chain of single blocks with the plan of each.
+struct Chain {
+  std::vector<BlockPlan> plans;    // by block of the model
+  std::vector<BlockKind> kinds;    // by block of the model
+  std::vector<int> units;          // block of each unit, in order
+  std::vector<int> layer_begin;    // unit where layer i's group starts (embeddings before it)
+  bool tied = false;
+};
+
+Chain make_chain(const models::Model& model, const Strategy& strategy, const cost::Device& device) {
+  Chain chain;
+  chain.tied = model.config.tied_embedding;
+  const Sharding sharding{.tensor = strategy.tensor,
+                          .sequence_parallel = strategy.sequence_parallel,
+                          .heads = model.config.heads,
+                          .kv_heads = model.config.kv_heads};
+  int begin = 0;
+  for (const models::Block& block : model.blocks) {
+    chain.plans.push_back(plan_block(block, sharding, strategy, device));
+    chain.kinds.push_back(block.kind);
+    for (int copy = 0; copy < block.count; ++copy) {
+      chain.units.push_back(static_cast<int>(chain.plans.size()) - 1);
+      if (is_layer(block.kind)) {
+        chain.layer_begin.push_back(begin);
+        begin = static_cast<int>(chain.units.size());
+      }
+    }
+  }
+  return chain;
+}
+
+Seconds unit_time(const BlockPlan& plan) {
+  Seconds sum;
+  for (const auto* pieces : {&plan.forward, &plan.backward}) {
+    for (const Piece& piece : *pieces) { sum += piece.on_device; }
+  }
+  return sum;
+}
+
+/// Compute time of layer i with the embedding before it, and the head after the last.
+std::vector<double> layer_times(const Chain& chain) {
+  std::vector<double> times(chain.layer_begin.size(), 0.0);
+  std::size_t layer = 0;
+  for (std::size_t unit = 0; unit < chain.units.size(); ++unit) {
+    while (layer + 1 < times.size() &&
+           static_cast<int>(unit) >= chain.layer_begin[layer + 1]) {
+      ++layer;
+    }
+    times[layer] += unit_time(chain.plans[static_cast<std::size_t>(chain.units[unit])]).value;
+  }
+  return times;
+}
+
+/// Contiguous parts with the least largest sum, by dynamic programming over (part, layers dealt).
+std::vector<int> balanced_parts(const std::vector<double>& times, int parts) {
+  const auto layers = static_cast<int>(times.size());
+  std::vector<double> prefix(times.size() + 1, 0.0);
+  std::partial_sum(times.begin(), times.end(), prefix.begin() + 1);
+  const auto sum = [&](int from, int to) {
+    return prefix[static_cast<std::size_t>(to)] - prefix[static_cast<std::size_t>(from)];
+  };
+  const auto width = static_cast<std::size_t>(layers) + 1;
+  constexpr double kWorst = std::numeric_limits<double>::infinity();
+  std::vector<std::vector<double>> best(static_cast<std::size_t>(parts) + 1,
+                                        std::vector<double>(width, kWorst));
+  std::vector<std::vector<int>> cut(best.size(), std::vector<int>(width, 0));
+  best[0][0] = 0.0;
+  for (int part = 1; part <= parts; ++part) {
+    const auto row = static_cast<std::size_t>(part);
+    for (int to = part; to <= layers - (parts - part); ++to) {
+      for (int from = to - 1; from >= part - 1; --from) {
+        const double worst =
+            std::max(best[row - 1][static_cast<std::size_t>(from)], sum(from, to));
+        if (worst < best[row][static_cast<std::size_t>(to)] * (1 - 1e-12)) {
+          best[row][static_cast<std::size_t>(to)] = worst;
+          cut[row][static_cast<std::size_t>(to)] = from;
+        }
+      }
+    }
+  }
+  std::vector<int> counts(static_cast<std::size_t>(parts));
+  int to = layers;
+  for (int part = parts; part >= 1; --part) {
+    const int from = cut[static_cast<std::size_t>(part)][static_cast<std::size_t>(to)];
+    counts[static_cast<std::size_t>(part) - 1] = to - from;
+    to = from;
+  }
+  return counts;
+}
+
+std::vector<int> deal(const Chain& chain, const Strategy& strategy) {
+  const int parts = strategy.pipeline * strategy.chunks;
+  const auto layers = static_cast<int>(chain.layer_begin.size());
+  assert(parts <= layers);
+  switch (strategy.split) {
+    case LayerSplit::list: return strategy.layers_per_stage;
+    case LayerSplit::even:
+      assert(layers % parts == 0);
+      return std::vector<int>(static_cast<std::size_t>(parts), layers / parts);
+    case LayerSplit::balanced: return balanced_parts(layer_times(chain), parts);
+  }
+  return {};
+}
+
+void append(std::vector<Piece>& to, std::vector<Piece> pieces, bool drop_embedding) {
+  if (drop_embedding) {
+    for (Piece& piece : pieces) { piece.embedding_gradients = 0; }
+  }
+  to.insert(to.end(), pieces.begin(), pieces.end());
+}
+
+BucketLimits bucket_limits(const Strategy& s) {
+  if (s.data == 1) { return {}; }
+  if (!s.overlap_gradients) {
+    constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+    return {kAll, kAll};
+  }
+  const std::int64_t size = size_of(s.precision.reduction);
+  const auto limit = [size](Bytes bucket) { return std::max<std::int64_t>(1, bucket.value / size); };
+  return {limit(s.first_bucket), limit(s.bucket)};
+}
+
+/// Elements of the embedding that units [from, to) hold: of a lookup and a tied head, once.
+std::int64_t embedding_elements(const Chain& chain, int from, int to) {
+  std::int64_t largest = 0;
+  std::int64_t sum = 0;
+  for (int unit = from; unit < to; ++unit) {
+    const std::int64_t n =
+        chain.plans[static_cast<std::size_t>(chain.units[static_cast<std::size_t>(unit)])]
+            .weights.embedding;
+    largest = std::max(largest, n);
+    sum += n;
+  }
+  return chain.tied ? largest : sum;
+}
+
+struct Units {
+  int from = 0, to = 0;  // of the chain
+};
+
+ChunkPlan plan_chunk(const Chain& chain, Units units, const Strategy& strategy,
+                     const cost::Device& device) {
+  ChunkPlan plan;
+  std::vector<Piece> forward;
+  std::vector<Piece> backward;
+  bool lookup_here = false;
+  for (int u = units.from; u < units.to; ++u) {
+    const auto block = static_cast<std::size_t>(chain.units[static_cast<std::size_t>(u)]);
+    const BlockPlan& b = chain.plans[block];
+    const BlockKind kind = chain.kinds[block];
+    plan.embedding = plan.embedding || kind == BlockKind::embedding;
+    plan.head = plan.head || kind == BlockKind::head;
+    plan.layers += is_layer(kind) ? 1 : 0;
+    lookup_here = lookup_here || (b.weights.embedding > 0 && kind != BlockKind::head);
+    append(forward, b.forward, false);
+    plan.activations += b.activations;
+    plan.logits += b.logits;
+    plan.forward_workspace = std::max(plan.forward_workspace, b.forward_workspace);
+    plan.backward_workspace = std::max(plan.backward_workspace, b.backward_workspace);
+    if (b.output.value > 0) { plan.output = b.output + b.memory; }
+  }
+  for (int u = units.to - 1; u >= units.from; --u) {
+    const auto block = static_cast<std::size_t>(chain.units[static_cast<std::size_t>(u)]);
+    const bool drop = chain.tied && lookup_here && chain.kinds[block] == BlockKind::head;
+    append(backward, chain.plans[block].backward, drop);
+  }
+  plan.forward = make_program(forward, device.host_launch);
+  plan.backward = make_program(backward, device.host_launch);
+  plan.last_backward = make_program(backward, device.host_launch, bucket_limits(strategy));
+  return plan;
+}
+
+Seconds optimizer_time(std::int64_t elements, const Strategy& s, const cost::Device& device) {
+  const std::int64_t shards = s.zero >= 1 ? s.data : 1;
+  models::Kernel kernel;
+  kernel.name = "optimizer";
+  kernel.cls = models::OpClass::elementwise;
+  kernel.bytes = ((elements + shards - 1) / shards) *
+                 Bytes{optimizer_traffic(s.precision, s.optimizer)};
+  return cost::kernel_time(kernel, device);
+}
+
+/// First unit of each part, and the end of the last one.
+std::vector<int> part_bounds(const Chain& chain, const std::vector<int>& counts) {
+  std::vector<int> bounds{0};
+  int layer = 0;
+  for (std::size_t part = 0; part + 1 < counts.size(); ++part) {
+    layer += counts[part];
+    bounds.push_back(chain.layer_begin[static_cast<std::size_t>(layer)]);
+  }
+  bounds.push_back(static_cast<int>(chain.units.size()));
+  return bounds;
+}
+
+}  // namespace
+
+std::vector<int> deal_layers(const models::Model& model, const Strategy& strategy,
+                             const cost::Device& device) {
+  return deal(make_chain(model, strategy, device), strategy);
+}
+
+std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& strategy,
+                                   const cost::Device& device) {
+  const Chain chain = make_chain(model, strategy, device);
+  const std::vector<int> counts = deal(chain, strategy);
+  const std::vector<int> bounds = part_bounds(chain, counts);
+  std::vector<StagePlan> stages(static_cast<std::size_t>(strategy.pipeline));
+  Bytes carried;
+  int layer = 0;
+  int with_embedding = 0;
+  for (std::size_t part = 0; part < counts.size(); ++part) {
+    const Units units{bounds[part], bounds[part + 1]};
+    ChunkPlan chunk = plan_chunk(chain, units, strategy, device);
+    chunk.input = part == 0 ? Bytes{} : carried;
+    carried = chunk.output;
+    chunk.first_layer = layer;
+    layer += counts[part];
+    StagePlan& stage = stages[part % stages.size()];
+    for (int u = units.from; u < units.to; ++u) {
+      const auto block = static_cast<std::size_t>(chain.units[static_cast<std::size_t>(u)]);
+      stage.elements += chain.plans[block].weights.own;
+    }
+    // A stage keeps one copy of a tied embedding, whichever of its chunks use it.
+    const std::int64_t embedding = embedding_elements(chain, units.from, units.to);
+    stage.embedding_elements = chain.tied ? std::max(stage.embedding_elements, embedding)
+                                          : stage.embedding_elements + embedding;
+    stage.chunks.push_back(std::move(chunk));
+  }
+  for (StagePlan& stage : stages) {
+    stage.elements += stage.embedding_elements;
+    with_embedding += stage.embedding_elements > 0 ? 1 : 0;
+    stage.optimizer = optimizer_time(stage.elements, strategy, device);
+  }
+  for (StagePlan& stage : stages) {
+    stage.shares_embedding = chain.tied && with_embedding > 1 && stage.embedding_elements > 0;
+  }
+  return stages;
+}
+
+}  // namespace tsim::strategies

@@ -1,0 +1,47 @@
+// Layers dealt to the stages, and what each stage runs and holds.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cost/device.hpp"
+#include "models/model.hpp"
+#include "strategies/program.hpp"
+#include "strategies/strategy.hpp"
+
+namespace tsim::strategies {
+
+/// One chunk of a stage: consecutive blocks, with the phases of one micro-batch through them.
+struct ChunkPlan {
+  int first_layer = 0;  // of all layers, encoder and decoder counted on
+  int layers = 0;
+  bool embedding = false, head = false;
+  Program forward;
+  Program backward;
+  Program last_backward;  // of the last micro-batch: cut where gradient buckets are complete
+  Bytes input, output;    // activations from the chunk before and to the one after
+  Bytes activations;      // kept from forward to backward, one micro-batch
+  Bytes logits;           // the same, of the loss
+  Bytes forward_workspace, backward_workspace;
+};
+
+struct StagePlan {
+  std::vector<ChunkPlan> chunks;
+  std::int64_t elements = 0;            // trained elements on one rank
+  std::int64_t embedding_elements = 0;  // of these, the word embedding
+  bool shares_embedding = false;        // holds a copy that another stage holds too
+  Seconds optimizer;                    // one step on one rank
+};
+
+/// Layers of each of `parts` consecutive parts (stage 0 chunk 0, stage 1 chunk 0, ...).
+/// even: the same number each (the layers divide); balanced: the largest compute time of a part is
+/// least; list: as given.
+std::vector<int> deal_layers(const models::Model& model, const Strategy& strategy,
+                             const cost::Device& device);
+
+/// Plans all stages. The embedding goes with the first layer, the head with the last one.
+std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& strategy,
+                                   const cost::Device& device);
+
+}  // namespace tsim::strategies
