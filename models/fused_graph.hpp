@@ -72,7 +72,7 @@ struct ProductShape {
 ProductShape product_shape(const Op& op);
 
 /// A kernel for the operators `ops` with the fields that the group decides: name, kind, class,
-/// part, format. The kind is the contraction's, else the normalisation's, else the first operator's.
+/// part, format. The kind is that of its contraction, else its normalisation, else the first.
 Kernel kernel_for(const OpGraph& graph, const std::vector<OpId>& ops, const std::string& suffix);
 
 /// The backward of every group, appended to `out` in the order in which it runs.

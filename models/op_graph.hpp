@@ -53,7 +53,9 @@ enum class OpKind : std::uint8_t {
 std::string_view name_of(OpKind kind);
 
 /// Where in a block the operator sits: recomputation and reports select by it.
-enum class Part : std::uint8_t { embedding, norm, attention, attention_core, mlp, residual, head, loss };
+enum class Part : std::uint8_t {
+  embedding, norm, attention, attention_core, mlp, residual, head, loss
+};
 std::string_view name_of(Part part);
 
 /// mask: of a dropout. statistic: what a normalisation keeps per row (mean, log-sum-exp). index:
