@@ -4,11 +4,12 @@
 #include <cmath>
 #include <csignal>
 #include <exception>
-#include <simgrid/kernel/Timer.hpp>
-#include <simgrid/s4u.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/s4u.hpp>
 
 #include "sim/comm_load.hpp"
 
@@ -53,21 +54,15 @@ double least_makespan(const TaskGraph& graph, const CommLoads& loads,
       }
     }
   }
-  for (const double busy : rank_busy) {
-    longest = std::max(longest, busy);
-  }
-  for (const double busy : channel_busy) {
-    longest = std::max(longest, busy);
-  }
+  for (const double busy : rank_busy) { longest = std::max(longest, busy); }
+  for (const double busy : channel_busy) { longest = std::max(longest, busy); }
   return longest;
 }
 
 double largest_flow(const CommLoads& loads) {
   double largest = 0;
   for (const CommLoad& load : loads.comms) {
-    for (const SharedFlow& flow : load.flows) {
-      largest = std::max(largest, flow.bytes);
-    }
+    for (const SharedFlow& flow : load.flows) { largest = std::max(largest, flow.bytes); }
   }
   return largest;
 }
@@ -78,9 +73,7 @@ double scale_to(double low, double value) {
 }
 
 std::unique_ptr<sg::Engine> make_engine() {
-  if (sg::Engine::has_instance()) {
-    throw std::logic_error("two SimGrid networks at a time");
-  }
+  if (sg::Engine::has_instance()) { throw std::logic_error("two SimGrid networks at a time"); }
   // Read by the first engine of a process only; the settings stay for the later ones.
   std::vector<std::string> words{
       "tsim",
@@ -89,11 +82,9 @@ std::unique_ptr<sg::Engine> make_engine() {
       "--cfg=network/crosstraffic:0",  // acknowledgements take no share of the way back
       "--cfg=network/TCP-gamma:0",     // no bound by a TCP window
       "--cfg=maxmin/precision:1e-12",
-      "--cfg=surf/precision:1e-12"};   // kPrecision
+      "--cfg=surf/precision:1e-12"};  // kPrecision
   std::vector<char*> argv;
-  for (std::string& word : words) {
-    argv.push_back(word.data());
-  }
+  for (std::string& word : words) { argv.push_back(word.data()); }
   argv.push_back(nullptr);
   int argc = static_cast<int>(words.size());
   // SimGrid takes over interrupts, faults and uncaught exceptions: the program's own affair.
@@ -144,9 +135,7 @@ class SimGridNetwork::Impl {
   /// A flow has ended. SimGrid still uses the flow after this call, so its slot, which holds the
   /// last reference, is offered for reuse only at the next call.
   void flow_ended(std::size_t slot) {
-    if (last_ended_ != kNoSlot) {
-      free_slots_.push_back(last_ended_);
-    }
+    if (last_ended_ != kNoSlot) { free_slots_.push_back(last_ended_); }
     last_ended_ = slot;
     part_ended(slots_[slot].instance);
   }
@@ -217,18 +206,14 @@ class SimGridNetwork::Impl {
     bool met = false;
     for (const ChannelId c : load.meeting) {
       auto& users = users_[static_cast<std::size_t>(c)];
-      for (const std::uint32_t other : users) {
-        met = share(other) || met;
-      }
+      for (const std::uint32_t other : users) { met = share(other) || met; }
       users.push_back(id);
     }
     Instance& self = instances_[id];
     self.parts = 1;
     self.alone_end = clock() + load.alone * time_scale_;
     self.alone = Timer::set(self.alone_end, [this, id] { alone_ended(id); });
-    if (met) {
-      share(id);
-    }
+    if (met) { share(id); }
   }
 
   void alone_ended(std::uint32_t id) {
@@ -239,21 +224,15 @@ class SimGridNetwork::Impl {
   /// Turns a communication that has met another into flows of SimGrid with the bytes that are left;
   /// what is private goes on as a timer. False when it is just ending and in nobody's way.
   bool share(std::uint32_t id) {
-    if (instances_[id].alone == nullptr) {
-      return true;
-    }
+    if (instances_[id].alone == nullptr) { return true; }
     const CommLoad& load = loads_.comms[instances_[id].comm];
     const double left = instances_[id].alone_end - clock();
-    if (left <= kPrecision) {
-      return false;
-    }
+    if (left <= kPrecision) { return false; }
     instances_[id].alone->remove();
     instances_[id].alone = nullptr;
     const double fraction = std::min(1.0, left / (load.alone * time_scale_));
     instances_[id].parts = static_cast<std::uint32_t>(load.flows.size());
-    for (const SharedFlow& flow : load.flows) {
-      start_flow(flow.path, flow.bytes * fraction, id);
-    }
+    for (const SharedFlow& flow : load.flows) { start_flow(flow.path, flow.bytes * fraction, id); }
     if (load.alone_private > 0) {
       ++instances_[id].parts;
       Timer::set(clock() + fraction * load.alone_private * time_scale_,
@@ -279,9 +258,7 @@ class SimGridNetwork::Impl {
   }
 
   void part_ended(std::uint32_t id) {
-    if (--instances_[id].parts > 0) {
-      return;
-    }
+    if (--instances_[id].parts > 0) { return; }
     for (const ChannelId c : loads_.comms[instances_[id].comm].meeting) {
       auto& users = users_[static_cast<std::size_t>(c)];
       users.erase(std::find(users.begin(), users.end(), id));
@@ -325,8 +302,6 @@ void SimGridNetwork::start_wait(Seconds duration, TaskId task) {
   impl_->wait(duration.value, task);
 }
 
-void SimGridNetwork::start_comm(std::uint32_t comm, TaskId task) {
-  impl_->start_comm(comm, task);
-}
+void SimGridNetwork::start_comm(std::uint32_t comm, TaskId task) { impl_->start_comm(comm, task); }
 
 }  // namespace tsim::sim
