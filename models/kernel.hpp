@@ -22,11 +22,11 @@ struct Kernel {
   OpClass cls{};
   Part part{};
   DType dtype = DType::fp16;  // of the arithmetic's inputs
-  Flops flops;                // executed
-  Bytes bytes;                // moved to and from device memory
+  Flops flops{};                // executed
+  Bytes bytes{};                // moved to and from device memory
   /// A contraction as `batch` products [m, k] x [k, n]; zero otherwise.
   std::int64_t batch = 0, m = 0, n = 0, k = 0;
-  std::vector<OpId> ops;  // the operators it runs; the first gives its name
+  std::vector<OpId> ops{};  // the operators it runs; the first gives its name
 };
 
 /// Kernels of one block. The backward is split so that schedules may delay the weight part.

@@ -41,7 +41,8 @@ struct ModelConfig {
   bool bias = true;               // of the projections of a layer
   bool qkv_bias = true;           // of the query/key/value projection
   bool causal = false;            // of the (decoder's) self-attention
-  bool parallel_residual = false; // attention and MLP read the same norm (GPT-J, NeoX)
+  bool parallel_residual = false; // attention and MLP both read the layer's input, each through a
+                                  // norm of its own (GPT-NeoX)
   bool final_norm = true;         // a norm after the last layer
   bool tied_embedding = true;     // the head uses the embedding's weight
   bool head = true;               // has a projection to the vocabulary (language-model head)
@@ -50,7 +51,7 @@ struct ModelConfig {
   bool pooler = false;            // BERT's pooled output
   bool embedding_norm = false;    // a norm after the embeddings (BERT, BLOOM)
   bool qk_norm = false;           // norms of queries and keys (Qwen3)
-  bool query_layer = false;       // PanGu-alpha's extra layer on top
+  bool query_layer = false;       // PanGu-alpha: the last of `layers` has positions as queries
   std::int64_t types = 0;         // BERT's token types
   std::int64_t relative_buckets = 0;  // T5
   std::int64_t image = 0, patch = 0, channels = 0;  // a vision model: pixels, pixels, planes

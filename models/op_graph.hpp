@@ -56,6 +56,8 @@ std::string_view name_of(OpKind kind);
 enum class Part : std::uint8_t { embedding, norm, attention, attention_core, mlp, residual, head, loss };
 std::string_view name_of(Part part);
 
+/// mask: of a dropout. statistic: what a normalisation keeps per row (mean, log-sum-exp). index: ids,
+/// labels, pixels, attention masks: inputs without a gradient.
 enum class Role : std::uint8_t { activation, weight, mask, statistic, index };
 
 using TensorId = std::int32_t;
@@ -86,16 +88,18 @@ struct Op {
   OpKind kind{};
   OpClass cls{};
   Part part{};
-  Shape space;                 // the iteration space: the output's axes, then the reduced ones
-  int reduced = 0;             // how many of the last axes of `space` are summed over
+  Shape space{};                 // the iteration space: the output's axes, then the reduced ones
+  /// How many of the last axes of `space` are summed over. A normalisation's output has the axis
+  /// that its statistics reduce.
+  int reduced = 0;
   double flops_per_point = 0;  // 2 for a contraction's multiply and add
   /// Share of the points that the kernel executes: (1 + 1/s)/2 for causal flash attention. Model
   /// FLOPs count all points, as papers do.
   double executed = 1.0;
-  std::vector<Operand> inputs;   // activations, masks, statistics, indices
-  std::vector<Operand> weights;  // trained tensors
-  std::vector<Operand> outputs;
-  std::vector<TensorId> saved;  // inputs or outputs that the backward needs
+  std::vector<Operand> inputs{};   // activations, masks, statistics, indices
+  std::vector<Operand> weights{};  // trained tensors
+  std::vector<Operand> outputs{};
+  std::vector<TensorId> saved{};  // inputs or outputs that the backward needs
   bool input_needs_gradient = true;  // false for a lookup of indices or of pixels
   bool operator==(const Op&) const = default;
 };
@@ -107,7 +111,9 @@ struct OpGraph {
   std::vector<Tensor> tensors;
   std::vector<Op> ops;
   TensorId input = -1;   // the activation that enters the block; -1 when indices or pixels do
-  TensorId memory = -1;  // a decoder layer's second input, the encoder's output; -1 otherwise
+  /// The encoder's output: a decoder layer's second input, which a decoder embedding hands on. -1
+  /// elsewhere.
+  TensorId memory = -1;
   TensorId output = -1;  // the activation that leaves it; -1 when the block ends in a loss
   bool operator==(const OpGraph&) const = default;
 };
@@ -122,7 +128,8 @@ OpGraph topologically_sorted(OpGraph graph);
 /// Trained elements of the block.
 std::int64_t parameters(const OpGraph& graph);
 
-/// Distinct tensors kept for the backward, each once, and their bytes.
+/// Distinct tensors kept for the backward, each once, and their bytes. A decoder layer's `memory` is
+/// not among them: all layers share it, and the decoder embedding that hands it on lists it.
 std::vector<TensorId> saved_tensors(const OpGraph& graph);
 Bytes saved_bytes(const OpGraph& graph);
 

@@ -16,7 +16,7 @@ Json memory_json(const sim::MemoryByClass& memory) {
     const auto name = strategies::name_of(static_cast<strategies::MemoryClass>(c));
     json[std::string(name) + "_bytes"] = memory[static_cast<std::size_t>(c)].value;
   }
-  json["total_bytes"] = total(memory).value;
+  json["total_bytes"] = sim::total(memory).value;
   return json;
 }
 

@@ -88,7 +88,7 @@ void print_stages(const Report& r, std::ostream& out) {
                     std::to_string(stage.in_flight), memory(held(MemoryClass::parameters)),
                     memory(held(MemoryClass::gradients)), memory(held(MemoryClass::optimizer)),
                     memory(held(MemoryClass::activations)), memory(held(MemoryClass::logits)),
-                    memory(other), memory(total(stage.peak))});
+                    memory(other), memory(sim::total(stage.peak))});
   }
   out << "\nStages (one rank of each; memory at its peak; other: buffers, workspace, reserved)\n";
   print_table(out, columns, rows);

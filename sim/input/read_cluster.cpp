@@ -25,7 +25,9 @@ Seconds read_latency(const Place& place, std::optional<double> fallback = {}) {
 
 cost::NodeWiring read_node(Reader in, int devices_per_node) {
   cost::NodeWiring node;
+  const std::size_t before = in.source().problems->errors().size();
   node.kind = read_choice<cost::NodeKind>(in.take("kind"), kNodeKinds);
+  const bool kind_known = in.source().problems->errors().size() == before;
   const bool pcie = node.kind == cost::NodeKind::pcie;
   const Place bandwidth = in.take("bandwidth");
   node.bandwidth = {read_quantity(bandwidth, Dimension::rate)};
@@ -47,7 +49,7 @@ cost::NodeWiring read_node(Reader in, int devices_per_node) {
                              " devices that are linked pair by pair",
                          "\"nvswitch\"");
   }
-  in.finish();
+  if (kind_known) { in.finish(); }  // else nobody knows which keys belong here
   return node;
 }
 
@@ -93,7 +95,7 @@ cost::ClusterSpec read_object(const Place& place, const fs::path& folder) {
   in.finish();
   const std::int64_t devices = std::int64_t{spec.nodes} * spec.devices_per_node;
   if (devices > kMostDevices) {
-    in.take("nodes").fail("nodes * devices_per_node = " + std::to_string(devices),
+    in.take("nodes").fail("nodes*devices_per_node = " + std::to_string(devices),
                           "at most " + std::to_string(kMostDevices) + " devices");
   }
   return spec;
