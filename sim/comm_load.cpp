@@ -17,7 +17,7 @@ using strategies::TaskKind;
 
 namespace {
 
-/// Seconds that each used channel is busy with the flows that `pick` admits.
+/// Seconds that the busiest channel needs for the flows that `pick` admits.
 template <class Pick>
 double busiest(const Comm& comm, std::span<const cost::Channel> channels, Pick pick) {
   std::map<ChannelId, double> bytes;
@@ -79,23 +79,26 @@ std::vector<std::uint32_t> queues_of(const TaskGraph& graph) {
   return queue_of;
 }
 
-bool moves(const Flow& flow) { return flow.bytes > 0 && !flow.channels.empty(); }
+/// Calls visit(channel, flow's index) for every channel on which a flow moves bytes.
+template <class Visit>
+void for_each_use(const Comm& comm, Visit visit) {
+  for (std::size_t i = 0; i < comm.flows.size(); ++i) {
+    if (comm.flows[i].bytes > 0) {
+      for (const ChannelId c : comm.flows[i].channels) { visit(c, i); }
+    }
+  }
+}
 
 /// By channel: whether communications that are not one queue use it.
 std::vector<bool> meeting_channels(const TaskGraph& graph, const std::vector<std::uint32_t>& queue,
                                    std::size_t channel_count) {
   std::vector<std::uint32_t> user(channel_count, kNone);
   for (std::size_t i = 0; i < graph.comms.size(); ++i) {
-    if (queue[i] == kNone) {
-      continue;  // no task uses it
-    }
-    for (const Flow& flow : graph.comms[i].flows) {
-      for (const ChannelId c : flow.channels) {
-        if (moves(flow)) {
-          std::uint32_t& of = user[static_cast<std::size_t>(c)];
-          of = of == kNone || of == queue[i] ? queue[i] : kMany;
-        }
-      }
+    if (queue[i] != kNone) {  // else no task uses it
+      for_each_use(graph.comms[i], [&](ChannelId c, std::size_t) {
+        std::uint32_t& of = user[static_cast<std::size_t>(c)];
+        of = of == kNone || of == queue[i] ? queue[i] : kMany;
+      });
     }
   }
   std::vector<bool> meeting(channel_count);
@@ -108,14 +111,10 @@ std::vector<bool> meeting_channels(const TaskGraph& graph, const std::vector<std
 std::vector<bool> shared_flows(const Comm& comm, const std::vector<bool>& meeting) {
   std::vector<std::pair<ChannelId, std::size_t>> users;  // channel, flow
   std::vector<ChannelId> reached;
-  for (std::size_t i = 0; i < comm.flows.size(); ++i) {
-    for (const ChannelId c : comm.flows[i].channels) {
-      if (moves(comm.flows[i])) {
-        users.emplace_back(c, i);
-        if (meeting[static_cast<std::size_t>(c)]) { reached.push_back(c); }
-      }
-    }
-  }
+  for_each_use(comm, [&](ChannelId c, std::size_t flow) {
+    users.emplace_back(c, flow);
+    if (meeting[static_cast<std::size_t>(c)]) { reached.push_back(c); }
+  });
   std::sort(users.begin(), users.end());
   std::vector<bool> shared(comm.flows.size());
   while (!reached.empty()) {

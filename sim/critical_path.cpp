@@ -33,6 +33,7 @@ std::vector<PathShare> shares_of(const TaskGraph& graph, const Timeline& timelin
     sums[{task.kind, task.stream, task.phase}] += timeline.end[t] - timeline.start[t];
   }
   std::vector<PathShare> shares;
+  shares.reserve(sums.size());
   for (const auto& [sort, seconds] : sums) {
     shares.push_back({std::get<0>(sort), std::get<1>(sort), std::get<2>(sort), {seconds}});
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <deque>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -84,6 +85,7 @@ std::unique_ptr<sg::Engine> make_engine() {
       "--cfg=maxmin/precision:1e-12",
       "--cfg=surf/precision:1e-12"};  // kPrecision
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) { argv.push_back(word.data()); }
   argv.push_back(nullptr);
   int argc = static_cast<int>(words.size());
@@ -102,6 +104,12 @@ std::unique_ptr<sg::Engine> make_engine() {
 
 class SimGridNetwork::Impl {
  public:
+  /// A flow in SimGrid, and the communication that it is a part of.
+  struct Slot {
+    sg::CommPtr flow;
+    std::uint32_t instance = 0;
+  };
+
   Impl(const TaskGraph& graph, std::span<const cost::Channel> channels)
       : loads_(comm_loads(graph, channels)),
         time_scale_(scale_to(kLeastMakespan, least_makespan(graph, loads_, channels))),
@@ -134,10 +142,10 @@ class SimGridNetwork::Impl {
 
   /// A flow has ended. SimGrid still uses the flow after this call, so its slot, which holds the
   /// last reference, is offered for reuse only at the next call.
-  void flow_ended(std::size_t slot) {
-    if (last_ended_ != kNoSlot) { free_slots_.push_back(last_ended_); }
-    last_ended_ = slot;
-    part_ended(slots_[slot].instance);
+  void flow_ended(Slot& slot) {
+    if (last_ended_ != nullptr) { free_slots_.push_back(last_ended_); }
+    last_ended_ = &slot;
+    part_ended(slot.instance);
   }
 
   double now() const { return (clock() - origin_) / time_scale_; }
@@ -147,8 +155,6 @@ class SimGridNetwork::Impl {
   std::uint64_t flows_shared = 0;
 
  private:
-  static constexpr std::size_t kNoSlot = static_cast<std::size_t>(-1);
-
   /// A running communication that may meet others. It is one timer until it does.
   struct Instance {
     TaskId task = 0;
@@ -156,10 +162,6 @@ class SimGridNetwork::Impl {
     std::uint32_t parts = 0;  // flows and timers that have not ended
     Timer* alone = nullptr;   // set while it has met nobody
     double alone_end = 0;     // SimGrid's clock
-  };
-  struct Slot {
-    sg::CommPtr flow;
-    std::uint32_t instance = 0;
   };
 
   static double clock() { return sg::Engine::get_clock(); }
@@ -242,18 +244,14 @@ class SimGridNetwork::Impl {
   }
 
   void start_flow(std::uint32_t path, double bytes, std::uint32_t instance) {
-    std::size_t slot = slots_.size();
-    if (free_slots_.empty()) {
-      slots_.emplace_back();
-    } else {
-      slot = free_slots_.back();
-      free_slots_.pop_back();
-    }
+    if (free_slots_.empty()) { free_slots_.push_back(&slots_.emplace_back()); }
+    Slot* const slot = free_slots_.back();
+    free_slots_.pop_back();
     ++flows_shared;
     auto flow = sg::Comm::sendto_init(sources_[path], sink_);
     flow->set_payload_size(static_cast<std::uint64_t>(std::max(1.0, bytes * byte_scale_)));
-    flow->set_data(reinterpret_cast<void*>(slot + 1));
-    slots_[slot] = {flow, instance};
+    flow->set_data(slot);
+    *slot = {flow, instance};
     flow->vetoable_start();
   }
 
@@ -277,18 +275,16 @@ class SimGridNetwork::Impl {
   std::vector<std::vector<std::uint32_t>> users_;  // by channel: instances that move bytes
   std::vector<Instance> instances_;
   std::vector<std::uint32_t> free_instances_;
-  std::vector<Slot> slots_;
-  std::vector<std::size_t> free_slots_;
-  std::size_t last_ended_ = kNoSlot;
+  std::deque<Slot> slots_;  // which stay where they are
+  std::vector<Slot*> free_slots_;
+  Slot* last_ended_ = nullptr;
 };
 
 SimGridNetwork::SimGridNetwork(const TaskGraph& graph, std::span<const cost::Channel> channels)
     : impl_(std::make_shared<Impl>(graph, channels)) {
   // SimGrid's callbacks stay for the whole process; this one falls silent with its network.
   sg::Activity::on_completion_cb([network = std::weak_ptr(impl_)](const sg::Activity& flow) {
-    if (const auto impl = network.lock()) {
-      impl->flow_ended(reinterpret_cast<std::size_t>(flow.get_data<void>()) - 1);
-    }
+    if (const auto impl = network.lock()) { impl->flow_ended(*flow.get_data<Impl::Slot>()); }
   });
 }
 

@@ -109,6 +109,7 @@ Stuck explain_stuck(const TaskGraph& graph, std::span<const double> end) {
     }
   }
   std::vector<Stuck::Wait> waits;
+  waits.reserve(front.size());
   for (const auto& [rank, task] : front) {
     waits.push_back({static_cast<std::int32_t>(rank), task, blockers[task].first});
   }

@@ -7,23 +7,23 @@
 namespace tsim::strategies {
 
 std::string_view name_of(Phase phase) {
-  constexpr std::array<std::string_view, 8> names{"forward",        "recompute", "backward",
-                                                  "weight grad",    "optimizer", "gradient sync",
-                                                  "parameter sync", "transfer"};
-  return names[static_cast<std::size_t>(phase)];
+  constexpr std::array<std::string_view, 8> kNames{"forward",        "recompute", "backward",
+                                                   "weight grad",    "optimizer", "gradient sync",
+                                                   "parameter sync", "transfer"};
+  return kNames[static_cast<std::size_t>(phase)];
 }
 
 std::string_view name_of(Stream stream) {
-  constexpr std::array<std::string_view, 8> names{"compute", "tp", "dp",      "pp",
-                                                  "cp",      "ep", "copy in", "copy out"};
-  return names[static_cast<std::size_t>(stream)];
+  constexpr std::array<std::string_view, 8> kNames{"compute", "tp", "dp",      "pp",
+                                                   "cp",      "ep", "copy in", "copy out"};
+  return kNames[static_cast<std::size_t>(stream)];
 }
 
 std::string_view name_of(MemoryClass c) {
-  constexpr std::array<std::string_view, kMemoryClasses> names{
+  constexpr std::array<std::string_view, kMemoryClasses> kNames{
       "parameters", "gradients", "optimizer", "activations",
       "recompute",  "logits",    "buffers",   "reserved"};
-  return names[static_cast<std::size_t>(c)];
+  return kNames[static_cast<std::size_t>(c)];
 }
 
 namespace {
