@@ -17,15 +17,13 @@ using strategies::TaskKind;
 
 namespace {
 
-/// Seconds that each used channel is busy with the flows that `pick` admits.
+/// Seconds that the busiest channel needs for the flows that `pick` admits.
 template <class Pick>
 double busiest(const Comm& comm, std::span<const cost::Channel> channels, Pick pick) {
   std::map<ChannelId, double> bytes;
   for (std::size_t i = 0; i < comm.flows.size(); ++i) {
     if (pick(i)) {
-      for (const ChannelId c : comm.flows[i].channels) {
-        bytes[c] += comm.flows[i].bytes;
-      }
+      for (const ChannelId c : comm.flows[i].channels) { bytes[c] += comm.flows[i].bytes; }
     }
   }
   double longest = 0;
@@ -45,13 +43,9 @@ bool follows(const TaskGraph& graph, TaskId a, TaskId b) {
   std::vector<TaskId> seen{a};
   for (std::size_t i = 0; i < seen.size() && seen.size() < kReach; ++i) {
     const auto next = strategies::successors(graph, seen[i]);
-    if (std::binary_search(next.begin(), next.end(), b)) {
-      return true;
-    }
+    if (std::binary_search(next.begin(), next.end(), b)) { return true; }
     for (const TaskId t : next) {
-      if (t < b && std::find(seen.begin(), seen.end(), t) == seen.end()) {
-        seen.push_back(t);
-      }
+      if (t < b && std::find(seen.begin(), seen.end(), t) == seen.end()) { seen.push_back(t); }
     }
   }
   return false;
@@ -70,9 +64,7 @@ std::vector<std::uint32_t> queues_of(const TaskGraph& graph) {
   std::vector<std::uint32_t> queue_of(graph.comms.size(), kNone);
   for (TaskId t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
-    if (task.kind != TaskKind::comm) {
-      continue;
-    }
+    if (task.kind != TaskKind::comm) { continue; }
     const auto index = static_cast<std::uint32_t>(queues.size());
     const auto [it, fresh] = queues.try_emplace({task.place, task.stream}, State{index, t});
     State& queue = it->second;
@@ -82,32 +74,31 @@ std::vector<std::uint32_t> queues_of(const TaskGraph& graph) {
     of = of == kNone || of == queue.index ? queue.index : kMany;
   }
   std::vector<bool> serial(queues.size());
-  for (const auto& [key, state] : queues) {
-    serial[state.index] = state.serial;
-  }
-  for (std::uint32_t& of : queue_of) {
-    of = of < kMany && !serial[of] ? kMany : of;
-  }
+  for (const auto& [key, state] : queues) { serial[state.index] = state.serial; }
+  for (std::uint32_t& of : queue_of) { of = of < kMany && !serial[of] ? kMany : of; }
   return queue_of;
 }
 
-bool moves(const Flow& flow) { return flow.bytes > 0 && !flow.channels.empty(); }
+/// Calls visit(channel, flow's index) for every channel on which a flow moves bytes.
+template <class Visit>
+void for_each_use(const Comm& comm, Visit visit) {
+  for (std::size_t i = 0; i < comm.flows.size(); ++i) {
+    if (comm.flows[i].bytes > 0) {
+      for (const ChannelId c : comm.flows[i].channels) { visit(c, i); }
+    }
+  }
+}
 
 /// By channel: whether communications that are not one queue use it.
 std::vector<bool> meeting_channels(const TaskGraph& graph, const std::vector<std::uint32_t>& queue,
                                    std::size_t channel_count) {
   std::vector<std::uint32_t> user(channel_count, kNone);
   for (std::size_t i = 0; i < graph.comms.size(); ++i) {
-    if (queue[i] == kNone) {
-      continue;  // no task uses it
-    }
-    for (const Flow& flow : graph.comms[i].flows) {
-      for (const ChannelId c : flow.channels) {
-        if (moves(flow)) {
-          std::uint32_t& of = user[static_cast<std::size_t>(c)];
-          of = of == kNone || of == queue[i] ? queue[i] : kMany;
-        }
-      }
+    if (queue[i] != kNone) {  // else no task uses it
+      for_each_use(graph.comms[i], [&](ChannelId c, std::size_t) {
+        std::uint32_t& of = user[static_cast<std::size_t>(c)];
+        of = of == kNone || of == queue[i] ? queue[i] : kMany;
+      });
     }
   }
   std::vector<bool> meeting(channel_count);
@@ -120,22 +111,17 @@ std::vector<bool> meeting_channels(const TaskGraph& graph, const std::vector<std
 std::vector<bool> shared_flows(const Comm& comm, const std::vector<bool>& meeting) {
   std::vector<std::pair<ChannelId, std::size_t>> users;  // channel, flow
   std::vector<ChannelId> reached;
-  for (std::size_t i = 0; i < comm.flows.size(); ++i) {
-    for (const ChannelId c : comm.flows[i].channels) {
-      if (moves(comm.flows[i])) {
-        users.emplace_back(c, i);
-        if (meeting[static_cast<std::size_t>(c)]) {
-          reached.push_back(c);
-        }
-      }
-    }
-  }
+  for_each_use(comm, [&](ChannelId c, std::size_t flow) {
+    users.emplace_back(c, flow);
+    if (meeting[static_cast<std::size_t>(c)]) { reached.push_back(c); }
+  });
   std::sort(users.begin(), users.end());
   std::vector<bool> shared(comm.flows.size());
   while (!reached.empty()) {
     const ChannelId channel = reached.back();
     reached.pop_back();
-    for (auto user = std::lower_bound(users.begin(), users.end(), std::pair{channel, std::size_t{0}});
+    for (auto user =
+             std::lower_bound(users.begin(), users.end(), std::pair{channel, std::size_t{0}});
          user != users.end() && user->first == channel; ++user) {
       const std::size_t flow = user->second;
       if (!shared[flow]) {
@@ -184,9 +170,7 @@ CommLoads comm_loads(const TaskGraph& graph, std::span<const cost::Channel> chan
     load.meeting.erase(std::unique(load.meeting.begin(), load.meeting.end()), load.meeting.end());
   }
   loads.paths.resize(path_index.size());
-  for (const auto& [path, index] : path_index) {
-    loads.paths[index] = path;
-  }
+  for (const auto& [path, index] : path_index) { loads.paths[index] = path; }
   return loads;
 }
 

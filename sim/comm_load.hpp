@@ -23,16 +23,16 @@ struct SharedFlow {
 /// One communication. Flows on channels that no other one can use at the same time are private:
 /// they always take `alone_private`.
 struct CommLoad {
-  double latency = 0;        // seconds
-  double alone = 0;          // seconds of transfer, with the wires to itself
-  double alone_private = 0;  // the same of the private flows only
-  std::vector<SharedFlow> flows;           // the others
-  std::vector<cost::ChannelId> meeting;    // channels on which another may be met
+  double latency = 0;                    // seconds
+  double alone = 0;                      // seconds of transfer, with the wires to itself
+  double alone_private = 0;              // the same of the private flows only
+  std::vector<SharedFlow> flows;         // the others
+  std::vector<cost::ChannelId> meeting;  // channels on which another may be met
 };
 
 struct CommLoads {
-  std::vector<CommLoad> comms;                        // by index in the graph's comms
-  std::vector<std::vector<cost::ChannelId>> paths;    // distinct channel lists of shared flows
+  std::vector<CommLoad> comms;                      // by index in the graph's comms
+  std::vector<std::vector<cost::ChannelId>> paths;  // distinct channel lists of shared flows
 };
 
 /// Which communications can meet where. Those of one group on one stream never meet when the

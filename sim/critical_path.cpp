@@ -19,9 +19,7 @@ std::vector<TaskId> last_predecessors(const TaskGraph& graph, const Timeline& ti
   for (TaskId t = 0; t < graph.tasks.size(); ++t) {
     for (const TaskId next : strategies::successors(graph, t)) {
       TaskId& best = last[next];
-      if (best == kNoTask || timeline.end[t] > timeline.end[best]) {
-        best = t;
-      }
+      if (best == kNoTask || timeline.end[t] > timeline.end[best]) { best = t; }
     }
   }
   return last;
@@ -35,6 +33,7 @@ std::vector<PathShare> shares_of(const TaskGraph& graph, const Timeline& timelin
     sums[{task.kind, task.stream, task.phase}] += timeline.end[t] - timeline.start[t];
   }
   std::vector<PathShare> shares;
+  shares.reserve(sums.size());
   for (const auto& [sort, seconds] : sums) {
     shares.push_back({std::get<0>(sort), std::get<1>(sort), std::get<2>(sort), {seconds}});
   }
@@ -47,9 +46,7 @@ std::vector<PathShare> shares_of(const TaskGraph& graph, const Timeline& timelin
 
 CriticalPath critical_path(const TaskGraph& graph, const Timeline& timeline) {
   CriticalPath path;
-  if (graph.tasks.empty()) {
-    return path;
-  }
+  if (graph.tasks.empty()) { return path; }
   const auto last = last_predecessors(graph, timeline);
   const auto latest = std::max_element(timeline.end.begin(), timeline.end.end());
   for (auto t = static_cast<TaskId>(latest - timeline.end.begin()); t != kNoTask; t = last[t]) {

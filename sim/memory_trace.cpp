@@ -79,9 +79,7 @@ void walk(const TaskGraph& graph, std::uint32_t rank, const std::vector<Change>&
   for (const MemoryChange& resident : graph.ranks[rank].resident) {
     held[static_cast<std::size_t>(resident.cls)] += resident.at_start;
   }
-  if (changes.empty() || changes.front().time > 0) {
-    visit(0.0, held);
-  }
+  if (changes.empty() || changes.front().time > 0) { visit(0.0, held); }
   for (std::size_t i = 0; i < changes.size();) {
     const double time = changes[i].time;
     for (; i < changes.size() && changes[i].time == time; ++i) {
@@ -105,15 +103,15 @@ std::vector<MemoryPoint> memory_trace(const TaskGraph& graph, const Timeline& ti
   for (TaskId t = 0; t < graph.tasks.size(); ++t) {
     if (graph.tasks[t].effect != kNone) {
       for_each_rank(graph, graph.tasks[t], [&](std::uint32_t r) {
-        if (r == rank) {
-          tasks.push_back(t);
-        }
+        if (r == rank) { tasks.push_back(t); }
       });
     }
   }
   std::vector<MemoryPoint> points;
   walk(graph, rank, changes_of(graph, timeline, tasks),
-       [&](double time, const MemoryByClass& held) { points.push_back({time, held}); });
+       [&](double time, const MemoryByClass& held) {
+         points.push_back({time, held});
+       });
   return points;
 }
 

@@ -22,9 +22,9 @@ struct MemoryPoint {
 /// The most that a rank ever holds, and of what it consists then.
 struct MemoryPeak {
   Bytes peak;
-  double time = 0;          // the first instant at which it is held
+  double time = 0;  // the first instant at which it is held
   MemoryByClass at_peak{};
-  MemoryByClass at_end{};   // after the last task
+  MemoryByClass at_end{};  // after the last task
 };
 
 /// One point at time 0 and one for each instant at which something changes. At an instant, what is

@@ -27,9 +27,7 @@ class Replay {
   Timeline run() {
     network_.on_done([this](TaskId task) { on_done(task); });
     for (TaskId t = 0; t < graph_.tasks.size(); ++t) {
-      if (graph_.in_degree[t] == 0) {
-        start(t, 0.0);
-      }
+      if (graph_.in_degree[t] == 0) { start(t, 0.0); }
     }
     release_successors(0.0);
     network_.run();
@@ -69,9 +67,7 @@ class Replay {
       const TaskId ended = just_ended_.back();
       just_ended_.pop_back();
       for (const TaskId next : successors(graph_, ended)) {
-        if (--unmet_[next] == 0) {
-          start(next, now);
-        }
+        if (--unmet_[next] == 0) { start(next, now); }
       }
     }
   }
@@ -86,9 +82,7 @@ class Replay {
 std::vector<double> bytes_by_channel(const TaskGraph& graph) {
   std::vector<double> runs(graph.comms.size());
   for (const Task& task : graph.tasks) {
-    if (task.kind == TaskKind::comm) {
-      runs[task.work] += 1;
-    }
+    if (task.kind == TaskKind::comm) { runs[task.work] += 1; }
   }
   std::vector<double> bytes;
   for (std::size_t i = 0; i < graph.comms.size(); ++i) {
@@ -112,9 +106,7 @@ Timeline run_tasks(const TaskGraph& graph, Network& network) {
 void finish(const TaskGraph& graph, Timeline& timeline) {
   timeline.makespan = {};
   for (const double end : timeline.end) {
-    if (std::isnan(end)) {
-      throw explain_stuck(graph, timeline.end);
-    }
+    if (std::isnan(end)) { throw explain_stuck(graph, timeline.end); }
     timeline.makespan = std::max(timeline.makespan, Seconds{end});
   }
   timeline.channel_bytes = bytes_by_channel(graph);

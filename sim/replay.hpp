@@ -29,8 +29,8 @@ class Stuck : public std::runtime_error {
 /// can. The clock of `network` must not have run before.
 Timeline replay(const strategies::TaskGraph& graph, Network& network);
 
-/// The two halves of replay(): the run, after which tasks that never started have NaN times; and the
-/// check that all ran, with what follows from their times.
+/// The two halves of replay(): the run, after which tasks that never started have NaN times; and
+/// the check that all ran, with what follows from their times.
 Timeline run_tasks(const strategies::TaskGraph& graph, Network& network);
 void finish(const strategies::TaskGraph& graph, Timeline& timeline);
 

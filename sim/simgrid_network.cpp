@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
+#include <deque>
 #include <exception>
-#include <simgrid/kernel/Timer.hpp>
-#include <simgrid/s4u.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/s4u.hpp>
 
 #include "sim/comm_load.hpp"
 
@@ -53,21 +55,15 @@ double least_makespan(const TaskGraph& graph, const CommLoads& loads,
       }
     }
   }
-  for (const double busy : rank_busy) {
-    longest = std::max(longest, busy);
-  }
-  for (const double busy : channel_busy) {
-    longest = std::max(longest, busy);
-  }
+  for (const double busy : rank_busy) { longest = std::max(longest, busy); }
+  for (const double busy : channel_busy) { longest = std::max(longest, busy); }
   return longest;
 }
 
 double largest_flow(const CommLoads& loads) {
   double largest = 0;
   for (const CommLoad& load : loads.comms) {
-    for (const SharedFlow& flow : load.flows) {
-      largest = std::max(largest, flow.bytes);
-    }
+    for (const SharedFlow& flow : load.flows) { largest = std::max(largest, flow.bytes); }
   }
   return largest;
 }
@@ -78,9 +74,7 @@ double scale_to(double low, double value) {
 }
 
 std::unique_ptr<sg::Engine> make_engine() {
-  if (sg::Engine::has_instance()) {
-    throw std::logic_error("two SimGrid networks at a time");
-  }
+  if (sg::Engine::has_instance()) { throw std::logic_error("two SimGrid networks at a time"); }
   // Read by the first engine of a process only; the settings stay for the later ones.
   std::vector<std::string> words{
       "tsim",
@@ -89,11 +83,10 @@ std::unique_ptr<sg::Engine> make_engine() {
       "--cfg=network/crosstraffic:0",  // acknowledgements take no share of the way back
       "--cfg=network/TCP-gamma:0",     // no bound by a TCP window
       "--cfg=maxmin/precision:1e-12",
-      "--cfg=surf/precision:1e-12"};   // kPrecision
+      "--cfg=surf/precision:1e-12"};  // kPrecision
   std::vector<char*> argv;
-  for (std::string& word : words) {
-    argv.push_back(word.data());
-  }
+  argv.reserve(words.size() + 1);
+  for (std::string& word : words) { argv.push_back(word.data()); }
   argv.push_back(nullptr);
   int argc = static_cast<int>(words.size());
   // SimGrid takes over interrupts, faults and uncaught exceptions: the program's own affair.
@@ -111,6 +104,12 @@ std::unique_ptr<sg::Engine> make_engine() {
 
 class SimGridNetwork::Impl {
  public:
+  /// A flow in SimGrid, and the communication that it is a part of.
+  struct Slot {
+    sg::CommPtr flow;
+    std::uint32_t instance = 0;
+  };
+
   Impl(const TaskGraph& graph, std::span<const cost::Channel> channels)
       : loads_(comm_loads(graph, channels)),
         time_scale_(scale_to(kLeastMakespan, least_makespan(graph, loads_, channels))),
@@ -143,12 +142,10 @@ class SimGridNetwork::Impl {
 
   /// A flow has ended. SimGrid still uses the flow after this call, so its slot, which holds the
   /// last reference, is offered for reuse only at the next call.
-  void flow_ended(std::size_t slot) {
-    if (last_ended_ != kNoSlot) {
-      free_slots_.push_back(last_ended_);
-    }
-    last_ended_ = slot;
-    part_ended(slots_[slot].instance);
+  void flow_ended(Slot& slot) {
+    if (last_ended_ != nullptr) { free_slots_.push_back(last_ended_); }
+    last_ended_ = &slot;
+    part_ended(slot.instance);
   }
 
   double now() const { return (clock() - origin_) / time_scale_; }
@@ -158,8 +155,6 @@ class SimGridNetwork::Impl {
   std::uint64_t flows_shared = 0;
 
  private:
-  static constexpr std::size_t kNoSlot = static_cast<std::size_t>(-1);
-
   /// A running communication that may meet others. It is one timer until it does.
   struct Instance {
     TaskId task = 0;
@@ -167,10 +162,6 @@ class SimGridNetwork::Impl {
     std::uint32_t parts = 0;  // flows and timers that have not ended
     Timer* alone = nullptr;   // set while it has met nobody
     double alone_end = 0;     // SimGrid's clock
-  };
-  struct Slot {
-    sg::CommPtr flow;
-    std::uint32_t instance = 0;
   };
 
   static double clock() { return sg::Engine::get_clock(); }
@@ -217,18 +208,14 @@ class SimGridNetwork::Impl {
     bool met = false;
     for (const ChannelId c : load.meeting) {
       auto& users = users_[static_cast<std::size_t>(c)];
-      for (const std::uint32_t other : users) {
-        met = share(other) || met;
-      }
+      for (const std::uint32_t other : users) { met = share(other) || met; }
       users.push_back(id);
     }
     Instance& self = instances_[id];
     self.parts = 1;
     self.alone_end = clock() + load.alone * time_scale_;
     self.alone = Timer::set(self.alone_end, [this, id] { alone_ended(id); });
-    if (met) {
-      share(id);
-    }
+    if (met) { share(id); }
   }
 
   void alone_ended(std::uint32_t id) {
@@ -239,21 +226,15 @@ class SimGridNetwork::Impl {
   /// Turns a communication that has met another into flows of SimGrid with the bytes that are left;
   /// what is private goes on as a timer. False when it is just ending and in nobody's way.
   bool share(std::uint32_t id) {
-    if (instances_[id].alone == nullptr) {
-      return true;
-    }
+    if (instances_[id].alone == nullptr) { return true; }
     const CommLoad& load = loads_.comms[instances_[id].comm];
     const double left = instances_[id].alone_end - clock();
-    if (left <= kPrecision) {
-      return false;
-    }
+    if (left <= kPrecision) { return false; }
     instances_[id].alone->remove();
     instances_[id].alone = nullptr;
     const double fraction = std::min(1.0, left / (load.alone * time_scale_));
     instances_[id].parts = static_cast<std::uint32_t>(load.flows.size());
-    for (const SharedFlow& flow : load.flows) {
-      start_flow(flow.path, flow.bytes * fraction, id);
-    }
+    for (const SharedFlow& flow : load.flows) { start_flow(flow.path, flow.bytes * fraction, id); }
     if (load.alone_private > 0) {
       ++instances_[id].parts;
       Timer::set(clock() + fraction * load.alone_private * time_scale_,
@@ -263,25 +244,19 @@ class SimGridNetwork::Impl {
   }
 
   void start_flow(std::uint32_t path, double bytes, std::uint32_t instance) {
-    std::size_t slot = slots_.size();
-    if (free_slots_.empty()) {
-      slots_.emplace_back();
-    } else {
-      slot = free_slots_.back();
-      free_slots_.pop_back();
-    }
+    if (free_slots_.empty()) { free_slots_.push_back(&slots_.emplace_back()); }
+    Slot* const slot = free_slots_.back();
+    free_slots_.pop_back();
     ++flows_shared;
     auto flow = sg::Comm::sendto_init(sources_[path], sink_);
     flow->set_payload_size(static_cast<std::uint64_t>(std::max(1.0, bytes * byte_scale_)));
-    flow->set_data(reinterpret_cast<void*>(slot + 1));
-    slots_[slot] = {flow, instance};
+    flow->set_data(slot);
+    *slot = {flow, instance};
     flow->vetoable_start();
   }
 
   void part_ended(std::uint32_t id) {
-    if (--instances_[id].parts > 0) {
-      return;
-    }
+    if (--instances_[id].parts > 0) { return; }
     for (const ChannelId c : loads_.comms[instances_[id].comm].meeting) {
       auto& users = users_[static_cast<std::size_t>(c)];
       users.erase(std::find(users.begin(), users.end(), id));
@@ -300,18 +275,16 @@ class SimGridNetwork::Impl {
   std::vector<std::vector<std::uint32_t>> users_;  // by channel: instances that move bytes
   std::vector<Instance> instances_;
   std::vector<std::uint32_t> free_instances_;
-  std::vector<Slot> slots_;
-  std::vector<std::size_t> free_slots_;
-  std::size_t last_ended_ = kNoSlot;
+  std::deque<Slot> slots_;  // which stay where they are
+  std::vector<Slot*> free_slots_;
+  Slot* last_ended_ = nullptr;
 };
 
 SimGridNetwork::SimGridNetwork(const TaskGraph& graph, std::span<const cost::Channel> channels)
     : impl_(std::make_shared<Impl>(graph, channels)) {
   // SimGrid's callbacks stay for the whole process; this one falls silent with its network.
   sg::Activity::on_completion_cb([network = std::weak_ptr(impl_)](const sg::Activity& flow) {
-    if (const auto impl = network.lock()) {
-      impl->flow_ended(reinterpret_cast<std::size_t>(flow.get_data<void>()) - 1);
-    }
+    if (const auto impl = network.lock()) { impl->flow_ended(*flow.get_data<Impl::Slot>()); }
   });
 }
 
@@ -325,8 +298,6 @@ void SimGridNetwork::start_wait(Seconds duration, TaskId task) {
   impl_->wait(duration.value, task);
 }
 
-void SimGridNetwork::start_comm(std::uint32_t comm, TaskId task) {
-  impl_->start_comm(comm, task);
-}
+void SimGridNetwork::start_comm(std::uint32_t comm, TaskId task) { impl_->start_comm(comm, task); }
 
 }  // namespace tsim::sim

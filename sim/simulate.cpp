@@ -91,9 +91,7 @@ Timeline simulate(const TaskGraph& graph, std::span<const cost::Channel> channel
   std::cout.flush();
   std::fflush(nullptr);
   const pid_t child = fork();
-  if (child < 0) {
-    throw std::system_error(errno, std::generic_category(), "starting a run");
-  }
+  if (child < 0) { throw std::system_error(errno, std::generic_category(), "starting a run"); }
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     // Not exit(): what the parent registered for its end is not the child's to run.

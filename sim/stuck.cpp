@@ -19,9 +19,7 @@ namespace {
 constexpr std::size_t kRanksShown = 8;
 
 std::span<const std::uint32_t> ranks_of(const TaskGraph& graph, const Task& task) {
-  if (task.kind == TaskKind::compute) {
-    return {&task.place, 1};
-  }
+  if (task.kind == TaskKind::compute) { return {&task.place, 1}; }
   return task.place < graph.groups.size() ? graph.groups[task.place]
                                           : std::span<const std::uint32_t>{};
 }
@@ -40,14 +38,11 @@ struct Blocker {
 std::vector<Blocker> find_blockers(const TaskGraph& graph, std::span<const double> end) {
   std::vector<Blocker> blockers(graph.tasks.size());
   for (TaskId t = 0; t < graph.tasks.size(); ++t) {
-    if (!std::isnan(end[t])) {
-      continue;
-    }
+    if (!std::isnan(end[t])) { continue; }
     for (const TaskId next : strategies::successors(graph, t)) {
       Blocker& blocker = blockers[next];
       blocker.first = std::min(blocker.first, t);
-      blocker.own_rank =
-          blocker.own_rank || same_rank_compute(graph.tasks[t], graph.tasks[next]);
+      blocker.own_rank = blocker.own_rank || same_rank_compute(graph.tasks[t], graph.tasks[next]);
     }
   }
   return blockers;
@@ -56,9 +51,7 @@ std::vector<Blocker> find_blockers(const TaskGraph& graph, std::span<const doubl
 /// Lower is nearer to the cause and easier to understand: a computation at the front of its rank,
 /// then a communication, then any other computation.
 int distance(const Task& task, const Blocker& blocker) {
-  if (task.kind == TaskKind::compute) {
-    return blocker.own_rank ? 2 : 0;
-  }
+  if (task.kind == TaskKind::compute) { return blocker.own_rank ? 2 : 0; }
   return 1;
 }
 
@@ -87,15 +80,11 @@ std::string describe(const TaskGraph& graph, TaskId id) {
   } else {
     text << graph.comms[task.work].label << " (" << name_of(task.phase) << ")";
   }
-  if (task.micro_batch >= 0) {
-    text << ", micro-batch " << task.micro_batch;
-  }
+  if (task.micro_batch >= 0) { text << ", micro-batch " << task.micro_batch; }
   const auto ranks = ranks_of(graph, task);
   if (!ranks.empty()) {
     text << ", stage " << graph.ranks[ranks.front()].stage;
-    if (task.chunk > 0) {
-      text << ", chunk " << task.chunk;
-    }
+    if (task.chunk > 0) { text << ", chunk " << task.chunk; }
     text << (ranks.size() == 1 ? ", rank " : ", ranks ") << graph.ranks[ranks.front()].global;
     if (ranks.size() > 1) {
       text << (ranks.size() == 2 ? " and " : " to ") << graph.ranks[ranks.back()].global;
@@ -109,9 +98,7 @@ Stuck explain_stuck(const TaskGraph& graph, std::span<const double> end) {
   std::map<std::uint32_t, TaskId> front;  // by rank
   std::size_t unfinished = 0;
   for (TaskId t = 0; t < graph.tasks.size(); ++t) {
-    if (!std::isnan(end[t])) {
-      continue;
-    }
+    if (!std::isnan(end[t])) { continue; }
     ++unfinished;
     for (const std::uint32_t rank : ranks_of(graph, graph.tasks[t])) {
       const auto [it, fresh] = front.try_emplace(rank, t);
@@ -122,6 +109,7 @@ Stuck explain_stuck(const TaskGraph& graph, std::span<const double> end) {
     }
   }
   std::vector<Stuck::Wait> waits;
+  waits.reserve(front.size());
   for (const auto& [rank, task] : front) {
     waits.push_back({static_cast<std::int32_t>(rank), task, blockers[task].first});
   }

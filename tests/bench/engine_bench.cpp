@@ -57,9 +57,7 @@ class Builder {
   }
 
   strategies::TaskGraph build() {
-    for (int replica = 0; replica < kReplicas; ++replica) {
-      lay_pipeline(replica);
-    }
+    for (int replica = 0; replica < kReplicas; ++replica) { lay_pipeline(replica); }
     return std::move(builder_).finish();
   }
 
@@ -97,8 +95,8 @@ class Builder {
       for (const int way : {kTensor, -kTensor}) {
         const int to = (r + way + kRanks) % kRanks;
         const double bytes = 2048.0 * 25600 * 2 / kTensor;
-        builder_.graph.comms.push_back({"pp message", "send", Stream::pp, 2, {}, {8e-6},
-                                        {{{nic(r, 0), nic(to, 1)}, bytes}}});
+        builder_.graph.comms.push_back(
+            {"pp message", "send", Stream::pp, 2, {}, {8e-6}, {{{nic(r, 0), nic(to, 1)}, bytes}}});
         builder_.graph.groups.push_back(
             {static_cast<std::uint32_t>(r), static_cast<std::uint32_t>(to)});
       }
@@ -109,12 +107,8 @@ class Builder {
     std::vector<Op> ops;
     const int warmup = std::min(kStages - 1 - stage, kMicroBatches);
     for (int i = 0; i < kMicroBatches + warmup; ++i) {
-      if (i < kMicroBatches) {
-        ops.push_back({true, i});
-      }
-      if (i >= warmup) {
-        ops.push_back({false, i - warmup});
-      }
+      if (i < kMicroBatches) { ops.push_back({true, i}); }
+      if (i >= warmup) { ops.push_back({false, i - warmup}); }
     }
     return ops;
   }
@@ -182,9 +176,7 @@ class Builder {
     task.kind = TaskKind::comm;
     task.stream = Stream::tp;
     const TaskId t = builder_.add(task);
-    for (const TaskId before : after) {
-      builder_.edge(before, t);
-    }
+    for (const TaskId before : after) { builder_.edge(before, t); }
     return t;
   }
 

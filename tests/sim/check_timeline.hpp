@@ -21,8 +21,8 @@ inline double least_duration(const strategies::Comm& comm,
   for (std::size_t c = 0; c < channels.size(); ++c) {
     double bytes = 0;
     for (const auto& flow : comm.flows) {
-      bytes += flow.bytes * static_cast<double>(std::count(flow.channels.begin(),
-                                                           flow.channels.end(), c));
+      bytes += flow.bytes *
+               static_cast<double>(std::count(flow.channels.begin(), flow.channels.end(), c));
     }
     longest = std::max(longest, bytes / channels[c].bandwidth.value);
   }

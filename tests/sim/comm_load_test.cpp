@@ -81,9 +81,7 @@ TEST_CASE("only flows that others can meet, and those tied to them, are shared")
 TEST_CASE("equal channel lists are one path") {
   Graph g;
   const auto nic = g.channel(100);
-  for (int i = 0; i < 3; ++i) {
-    g.comm(0, {{{nic}, 10}});
-  }
+  for (int i = 0; i < 3; ++i) { g.comm(0, {{{nic}, 10}}); }
   const auto loads = sim::comm_loads(g.finish(), g.channels);
   CHECK(loads.paths.size() == 1);
 }

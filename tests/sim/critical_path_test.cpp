@@ -43,16 +43,14 @@ TEST_CASE("of paths of equal length the one through the lowest ids is taken") {
 }
 
 TEST_CASE("the critical path has no gaps and its shares sum to the makespan, under sharing too") {
-  Graph g = test::one_f_one_b({.stages = 6, .latency = 0.02, .bytes = 40, .one_wire = true,
-                               .jitter = 0.5});
+  Graph g = test::one_f_one_b(
+      {.stages = 6, .latency = 0.02, .bytes = 40, .one_wire = true, .jitter = 0.5});
   const auto graph = g.finish();
   const auto timeline = sim::simulate(graph, g.channels);
   const auto path = sim::critical_path(graph, timeline);
   CHECK(path.gaps.value == 0);
   double sum = 0;
-  for (const auto& share : path.shares) {
-    sum += share.time.value;
-  }
+  for (const auto& share : path.shares) { sum += share.time.value; }
   CHECK(sum == doctest::Approx(timeline.makespan.value).epsilon(1e-12));
   CHECK(graph.in_degree[path.tasks.front()] == 0);
 }
@@ -62,8 +60,8 @@ TEST_CASE("waiting that no predecessor explains is a gap") {
   const TaskId a = g.compute(0, 1);
   g.compute(0, 1, {a});
   const auto graph = g.finish();
-  const sim::Timeline late{.start = {0.25, 2}, .end = {1.25, 3}, .makespan = {3},
-                           .channel_bytes = {}};
+  const sim::Timeline late{
+      .start = {0.25, 2}, .end = {1.25, 3}, .makespan = {3}, .channel_bytes = {}};
   CHECK(sim::critical_path(graph, late).gaps.value == doctest::Approx(1.0));
 }
 

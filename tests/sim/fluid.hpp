@@ -22,9 +22,7 @@ class Fluid {
     std::vector<double> end(n, -1);
     auto unmet = graph_.in_degree;
     for (std::size_t t = 0; t < n; ++t) {
-      if (unmet[t] == 0) {
-        start(t);
-      }
+      if (unmet[t] == 0) { start(t); }
     }
     while (!running_.empty()) {
       advance();
@@ -35,9 +33,7 @@ class Fluid {
       for (const Running& r : ended) {
         end[r.task] = now_;
         for (std::size_t e = graph_.first[r.task]; e < graph_.first[r.task + 1]; ++e) {
-          if (--unmet[graph_.successor[e]] == 0) {
-            start(graph_.successor[e]);
-          }
+          if (--unmet[graph_.successor[e]] == 0) { start(graph_.successor[e]); }
         }
       }
     }
@@ -66,9 +62,7 @@ class Fluid {
   /// Raises all rates together; those on the channel that fills first stay as they are.
   void share() {
     std::vector<double> left;
-    for (const auto& channel : channels_) {
-      left.push_back(channel.bandwidth.value);
-    }
+    for (const auto& channel : channels_) { left.push_back(channel.bandwidth.value); }
     std::vector<Running*> rising;
     for (Running& r : running_) {
       if (r.flow != nullptr && r.wait <= 0) {
@@ -79,9 +73,7 @@ class Fluid {
     while (!rising.empty()) {
       std::vector<int> users(channels_.size());
       for (const Running* r : rising) {
-        for (const auto c : r->flow->channels) {
-          ++users[static_cast<std::size_t>(c)];
-        }
+        for (const auto c : r->flow->channels) { ++users[static_cast<std::size_t>(c)]; }
       }
       std::size_t tightest = 0;
       double step = std::numeric_limits<double>::infinity();
@@ -93,9 +85,7 @@ class Fluid {
       }
       for (Running* r : rising) {
         r->rate += step;
-        for (const auto c : r->flow->channels) {
-          left[static_cast<std::size_t>(c)] -= step;
-        }
+        for (const auto c : r->flow->channels) { left[static_cast<std::size_t>(c)] -= step; }
       }
       std::erase_if(rising, [&](const Running* r) {
         return std::count(r->flow->channels.begin(), r->flow->channels.end(), tightest) > 0;

@@ -27,7 +27,8 @@ struct Graph {
   std::uint32_t rank(std::uint32_t r) {
     while (builder.graph.ranks.size() <= r) {
       const auto next = static_cast<std::int32_t>(builder.graph.ranks.size());
-      builder.graph.ranks.push_back({.global = next, .device = next, .stage = next, .resident = {}});
+      builder.graph.ranks.push_back(
+          {.global = next, .device = next, .stage = next, .resident = {}});
     }
     return r;
   }
@@ -72,9 +73,7 @@ struct Graph {
 
   TaskId add(const Task& task, const std::vector<TaskId>& after) {
     const TaskId id = builder.add(task);
-    for (const TaskId before : after) {
-      builder.edge(before, id);
-    }
+    for (const TaskId before : after) { builder.edge(before, id); }
     return id;
   }
 

@@ -39,12 +39,8 @@ inline Graph one_f_one_b(const PipelineShape& p) {
     };
     const int warmup = std::min(p.stages - 1 - s, p.micro_batches);
     for (int i = 0; i < p.micro_batches + warmup; ++i) {
-      if (i < p.micro_batches) {
-        add(p.forward, forward, i);
-      }
-      if (i >= warmup) {
-        add(p.backward, backward, i - warmup);
-      }
+      if (i < p.micro_batches) { add(p.forward, forward, i); }
+      if (i >= warmup) { add(p.backward, backward, i - warmup); }
     }
   }
   const auto shared = g.channel(p.bandwidth * p.scale_rates);

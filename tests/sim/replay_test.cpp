@@ -90,14 +90,16 @@ TEST_CASE("the ideal and the shared network agree where nothing meets") {
 
 TEST_CASE("timelines pass the independent check, with and without sharing") {
   for (const bool one_wire : {false, true}) {
-    const Run run = run_shared({.stages = 6, .micro_batches = 12, .latency = 0.02, .bytes = 100,
-                                .one_wire = one_wire, .jitter = 0.5});
+    const Run run = run_shared({.stages = 6,
+                                .micro_batches = 12,
+                                .latency = 0.02,
+                                .bytes = 100,
+                                .one_wire = one_wire,
+                                .jitter = 0.5});
     CHECK(test::fault_in(run.graph, run.timeline, run.channels) == "");
     const auto ideal = run_ideal(run.graph, run.channels);
     CHECK(test::fault_in(run.graph, ideal, run.channels) == "");
-    if (one_wire) {
-      CHECK(run.timeline.makespan.value > 1.1 * ideal.makespan.value);
-    }
+    if (one_wire) { CHECK(run.timeline.makespan.value > 1.1 * ideal.makespan.value); }
   }
 }
 
@@ -141,8 +143,12 @@ TEST_CASE("renaming the ranks changes no time") {
 }
 
 TEST_CASE("the same graph simulated twice gives the same bytes") {
-  const PipelineShape shape{.stages = 8, .micro_batches = 16, .latency = 0.03, .bytes = 40,
-                            .one_wire = true, .jitter = 0.4};
+  const PipelineShape shape{.stages = 8,
+                            .micro_batches = 16,
+                            .latency = 0.03,
+                            .bytes = 40,
+                            .one_wire = true,
+                            .jitter = 0.4};
   const Run one = run_shared(shape);
   const Run other = run_shared(shape);
   CHECK(one.timeline.start == other.timeline.start);
@@ -189,8 +195,9 @@ TEST_CASE("a circle of tasks is reported with who waits for what on each rank") 
       CHECK(stuck.waits[1].waits_for == to_one);
       const std::string text = stuck.what();
       CHECK(contains(text, "4 of 5 tasks never start"));
-      CHECK(contains(text, "rank 0: forward of layers 0-3, micro-batch 3, stage 0, rank 0 waits for "
-                           "message (transfer), stage 0, ranks 0 and 1"));
+      CHECK(contains(text,
+                     "rank 0: forward of layers 0-3, micro-batch 3, stage 0, rank 0 waits for "
+                     "message (transfer), stage 0, ranks 0 and 1"));
     }
   }
 }
@@ -199,9 +206,7 @@ TEST_CASE("a long list of stuck ranks is cut and counted") {
   Graph g;
   const TaskId a = g.compute(0, 1), b = g.compute(1, 1, {a});
   g.builder.edge(b, a);
-  for (std::uint32_t rank = 2; rank < 20; ++rank) {
-    g.compute(rank, 1, {b});
-  }
+  for (std::uint32_t rank = 2; rank < 20; ++rank) { g.compute(rank, 1, {b}); }
   try {
     run_ideal(g.finish(), {});
     FAIL("not reported");

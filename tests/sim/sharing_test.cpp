@@ -29,9 +29,7 @@ Graph random_graph(unsigned seed, const Mix& mix) {
   };
   const auto pick = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
   Graph g;
-  for (int c = 0; c < mix.channels; ++c) {
-    g.channel(draw(1e9, 1e11));
-  }
+  for (int c = 0; c < mix.channels; ++c) { g.channel(draw(1e9, 1e11)); }
   for (int t = 0; t < mix.tasks; ++t) {
     std::vector<TaskId> after;
     for (int i = pick(3); i > 0 && t > 0; --i) {
@@ -43,9 +41,7 @@ Graph random_graph(unsigned seed, const Mix& mix) {
     }
     std::vector<cost::ChannelId> path;
     for (int c = 0; c < mix.channels; ++c) {
-      if (static_cast<int>(path.size()) < 3 && pick(2) == 0) {
-        path.push_back(c);
-      }
+      if (static_cast<int>(path.size()) < 3 && pick(2) == 0) { path.push_back(c); }
     }
     path = path.empty() ? std::vector<cost::ChannelId>{0} : path;
     g.comm(pick(2) * draw(1e-6, 1e-2), {{path, draw(mix.shortest, 1) * 1e10}}, after);

@@ -8,8 +8,8 @@
 #include "sim/replay.hpp"
 
 using namespace tsim;
-using test::Graph;
 using strategies::TaskId;
+using test::Graph;
 
 namespace {
 
@@ -79,8 +79,8 @@ TEST_CASE("a short message beside a long one leaves it the whole channel when it
 }
 
 TEST_CASE("a message that comes later slows the first one from then on") {
-  // Alone until 4 s: 600 B left, then 50 B/s each: first ends at 4 + 12; the second has moved 600 of
-  // its 900 B and moves 300 more at 100 B/s: 19 s.
+  // Alone until 4 s: 600 B left, then 50 B/s each: first ends at 4 + 12; the second has moved 600
+  // of its 900 B and moves 300 more at 100 B/s: 19 s.
   Graph g;
   const auto c = g.channel(100);
   const TaskId first = g.comm(0, {{{c}, 1000}});

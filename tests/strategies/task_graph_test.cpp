@@ -19,9 +19,7 @@ std::vector<TaskId> row(const TaskGraph& graph, TaskId t) {
 
 TEST_CASE("edges are laid out by source, sorted, duplicates kept once") {
   TaskGraphBuilder builder;
-  for (int i = 0; i < 4; ++i) {
-    builder.add({});
-  }
+  for (int i = 0; i < 4; ++i) { builder.add({}); }
   builder.edge(2, 3);
   builder.edge(0, 3);
   builder.edge(0, 1);
@@ -54,9 +52,7 @@ TEST_CASE("a graph without tasks has one offset") {
 TEST_CASE("every edge that was put in is in the rows, and none else") {
   TaskGraphBuilder builder;
   constexpr std::uint32_t kTasks = 97;
-  for (std::uint32_t i = 0; i < kTasks; ++i) {
-    builder.add({});
-  }
+  for (std::uint32_t i = 0; i < kTasks; ++i) { builder.add({}); }
   std::set<std::pair<TaskId, TaskId>> expected;
   for (std::uint32_t i = 0; i < 5000; ++i) {
     const TaskId a = i * i % kTasks, b = (i * 31 + 7) % kTasks;
@@ -66,9 +62,7 @@ TEST_CASE("every edge that was put in is in the rows, and none else") {
   const auto graph = std::move(builder).finish();
   std::set<std::pair<TaskId, TaskId>> found;
   for (TaskId t = 0; t < kTasks; ++t) {
-    for (const TaskId s : successors(graph, t)) {
-      found.emplace(t, s);
-    }
+    for (const TaskId s : successors(graph, t)) { found.emplace(t, s); }
   }
   CHECK(found == expected);
   CHECK(graph.successor.size() == expected.size());
@@ -76,19 +70,13 @@ TEST_CASE("every edge that was put in is in the rows, and none else") {
 
 TEST_CASE("phases, streams and memory classes have names of their own") {
   std::set<std::string_view> names;
-  for (int i = 0; i < 8; ++i) {
-    names.insert(name_of(static_cast<Phase>(i)));
-  }
+  for (int i = 0; i < 8; ++i) { names.insert(name_of(static_cast<Phase>(i))); }
   CHECK(names.size() == 8);
   names.clear();
-  for (int i = 0; i < 8; ++i) {
-    names.insert(name_of(static_cast<Stream>(i)));
-  }
+  for (int i = 0; i < 8; ++i) { names.insert(name_of(static_cast<Stream>(i))); }
   CHECK(names.size() == 8);
   names.clear();
-  for (int i = 0; i < kMemoryClasses; ++i) {
-    names.insert(name_of(static_cast<MemoryClass>(i)));
-  }
+  for (int i = 0; i < kMemoryClasses; ++i) { names.insert(name_of(static_cast<MemoryClass>(i))); }
   CHECK(names.size() == kMemoryClasses);
   CHECK(name_of(Phase::weight_grad) == "weight grad");
   CHECK(name_of(MemoryClass::reserved) == "reserved");
