@@ -4,11 +4,6 @@
 #include <cstdlib>
 #include <set>
 
-// The build names the source tree's or the installation's data folder.
-#ifndef TSIM_DATA_DIR
-#define TSIM_DATA_DIR "scenarios"
-#endif
-
 namespace tsim::sim {
 namespace fs = std::filesystem;
 namespace {
@@ -24,8 +19,11 @@ bool is_file(const fs::path& path) {
 
 fs::path data_folder() {
   const char* const from_environment = std::getenv("TSIM_DATA_DIR");
-  return from_environment != nullptr && *from_environment != '\0' ? fs::path(from_environment)
-                                                                  : fs::path(TSIM_DATA_DIR);
+  if (from_environment != nullptr && *from_environment != '\0') { return from_environment; }
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path installed = program.parent_path().parent_path() / TSIM_DATA_SUBDIR;
+  return fs::is_directory(installed, error) ? installed : fs::path(TSIM_DATA_DIR);
 }
 
 std::vector<fs::path> search_folders(std::string_view kind, const fs::path& scenario_folder) {

@@ -9,8 +9,8 @@
 
 namespace tsim::sim {
 
-/// The folder of data files that come with tsim: the environment's TSIM_DATA_DIR, or the one that
-/// was set when tsim was built.
+/// The folder of data files that come with tsim: the environment's TSIM_DATA_DIR, else the one that
+/// was installed with the program, else the source tree's.
 std::filesystem::path data_folder();
 
 /// Folders in which files of a `kind` ("devices", "clusters") are looked for by name, nearest
