@@ -8,78 +8,47 @@
 namespace tsim::cost {
 namespace {
 
-VertexId add_vertex(Topology& t, VertexKind kind, std::string name, int node) {
-  t.vertices.push_back({kind, std::move(name), node});
-  return static_cast<VertexId>(t.vertices.size() - 1);
-}
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-/// A node under construction: its prefix, its devices, and where each of them finds a NIC.
-struct Node {
-  int number = 0;
-  std::string prefix;  // "node3/"
-  std::vector<VertexId> devices;
-  std::vector<VertexId> nic_host;  // by device: the vertex that its NIC is plugged into
-};
-
-void wire_nvswitch(Topology& t, Node& node, const NodeWiring& w) {
-  if (node.devices.size() < 2) { return; }
-  const VertexId hub = add_vertex(t, VertexKind::nvswitch, node.prefix + "nvswitch", node.number);
-  for (const VertexId device : node.devices) {
-    t.links.push_back({LinkKind::nvlink, device, hub, w.bandwidth, w.latency / 2, true});
-  }
-}
-
-void wire_direct(Topology& t, Node& node, const NodeWiring& w) {
-  for (std::size_t i = 0; i < node.devices.size(); ++i) {
-    for (std::size_t j = i + 1; j < node.devices.size(); ++j) {
-      t.links.push_back(
-          {LinkKind::nvlink, node.devices[i], node.devices[j], w.bandwidth, w.latency, true});
+void wire_direct(NodeDesign& node, const NodeWiring& w) {
+  node.peers.lane = {w.bandwidth, w.latency, true};
+  for (int i = 0; i < static_cast<int>(node.devices.size()); ++i) {
+    for (int j = i + 1; j < static_cast<int>(node.devices.size()); ++j) {
+      node.peers.pairs.push_back({i, j, 1});
     }
   }
 }
 
-void wire_pcie(Topology& t, Node& node, const NodeWiring& w) {
+void wire_pcie(NodeDesign& node, const NodeWiring& w) {
   const int count = static_cast<int>(node.devices.size());
   const int per_switch = w.devices_per_switch > 0 ? std::min(w.devices_per_switch, count) : count;
   const int switches = (count + per_switch - 1) / per_switch;
   const BytesPerSecond uplink = w.uplink_bandwidth.value > 0 ? w.uplink_bandwidth : w.bandwidth;
-  const VertexId bridge =
-      switches > 1 ? add_vertex(t, VertexKind::host_bridge, node.prefix + "host", node.number) : -1;
+  const bool bridged = switches > 1;
+  if (bridged) { node.host.bridges = {0}; }
   for (int s = 0; s < switches; ++s) {
-    const VertexId hub = add_vertex(t, VertexKind::pcie_switch,
-                                    node.prefix + "pcie" + std::to_string(s), node.number);
-    for (int i = s * per_switch; i < std::min((s + 1) * per_switch, count); ++i) {
-      const auto d = static_cast<std::size_t>(i);
-      t.links.push_back({LinkKind::pcie, node.devices[d], hub, w.bandwidth, w.latency / 2, true});
-      node.nic_host[d] = hub;
-    }
-    if (bridge >= 0) {
-      t.links.push_back({LinkKind::pcie, hub, bridge, uplink, w.host_latency / 2, true});
-    }
+    node.host.switches.push_back(
+        {bridged ? SlotAt::host_bridge : SlotAt::none, 0, {uplink, w.host_latency / 2, true}});
+  }
+  for (int i = 0; i < count; ++i) {
+    node.devices[index(i)].slot = {
+        SlotAt::pcie_switch, i / per_switch, {w.bandwidth, w.latency / 2, true}};
   }
 }
 
-/// Deals NICs to devices: NIC of device i of n is floor(i k / n), for k <= n.
-void wire_nics(Topology& t, const Node& node, const NetworkWiring& w, VertexId core) {
+/// NIC of device i of n is floor(i k / n), for k <= n.
+void wire_nics(NodeDesign& node, const NetworkWiring& w) {
   const int devices = static_cast<int>(node.devices.size());
   const int count = std::min(w.nics_per_node, devices);
-  int given = -1;
-  for (int i = 0; i < devices; ++i) {
-    const auto d = static_cast<std::size_t>(i);
-    const int n = static_cast<int>(static_cast<std::int64_t>(i) * count / devices);
-    if (n > given) {
-      given = n;
-      const int bonded = w.nics_per_node / count + (n < w.nics_per_node % count ? 1 : 0);
-      const VertexId nic =
-          add_vertex(t, VertexKind::nic, node.prefix + "nic" + std::to_string(n), node.number);
-      const BytesPerSecond rate = (w.efficiency * bonded) * w.bandwidth;
-      t.links.push_back({LinkKind::nic, nic, core, rate, w.latency / 2, true});
-      t.links.push_back({LinkKind::pcie, node.nic_host[d], nic, kUnlimited, Seconds{}, true});
-    } else if (node.nic_host[d] == node.devices[d]) {
-      const VertexId nic = t.device_nic.back();
-      t.links.push_back({LinkKind::pcie, node.devices[d], nic, kUnlimited, Seconds{}, true});
-    }
-    t.device_nic.push_back(static_cast<VertexId>(t.vertices.size() - 1));
+  for (int n = 0; n < count; ++n) {
+    const int bonded = w.nics_per_node / count + (n < w.nics_per_node % count ? 1 : 0);
+    node.nics.push_back({{}, {(w.efficiency * bonded) * w.bandwidth, w.latency / 2, true}, {}});
+  }
+  for (int i = devices - 1; i >= 0; --i) {
+    NicDesign& nic = node.nics[index(static_cast<int>(std::int64_t{i} * count / devices))];
+    nic.serves.insert(nic.serves.begin(), i);
+    nic.slot = node.devices[index(i)].slot;  // in the end that of the first device it serves
+    nic.slot.link = {};
   }
 }
 
@@ -90,32 +59,52 @@ std::string_view name_of(NodeKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-Cluster build_cluster(const ClusterSpec& spec) {
+ClusterDesign design_of(const ClusterSpec& spec) {
   assert(spec.nodes >= 1 && spec.devices_per_node >= 1 && spec.network.nics_per_node >= 1);
-  Cluster cluster{spec.name, {spec.device}, {}, spec.nodes, spec.devices_per_node};
+  NodeDesign node;
+  node.devices.resize(index(spec.devices_per_node));
+  switch (spec.node.kind) {
+    case NodeKind::nvswitch:
+      node.peers.planes = {{spec.node.bandwidth, spec.node.latency / 2, true}};
+      break;
+    case NodeKind::pcie: wire_pcie(node, spec.node); break;
+    case NodeKind::direct: wire_direct(node, spec.node); break;
+  }
+  if (spec.nodes > 1) { wire_nics(node, spec.network); }
+  return {spec.name, {spec.device}, {{std::move(node), spec.nodes}}, {}};
+}
+
+Cluster build_cluster(const ClusterSpec& spec) { return build_cluster(design_of(spec)); }
+
+Cluster build_cluster(const ClusterDesign& design) {
+  int nodes = 0;
+  for (const NodeGroup& group : design.nodes) { nodes += group.count; }
+  assert(nodes >= 1);
+  Cluster cluster{design.name,
+                  design.devices,
+                  {},
+                  nodes,
+                  static_cast<int>(design.nodes[0].node.devices.size())};
   Topology& t = cluster.topology;
-  const VertexId core =
-      spec.nodes > 1 ? add_vertex(t, VertexKind::network_switch, "network", -1) : -1;
-  for (int n = 0; n < spec.nodes; ++n) {
-    Node node{n, "node" + std::to_string(n) + "/", {}, {}};
-    for (int i = 0; i < spec.devices_per_node; ++i) {
-      node.devices.push_back(
-          add_vertex(t, VertexKind::device, node.prefix + "gpu" + std::to_string(i), n));
+  FabricPorts ports;
+  if (nodes > 1) { ports = build_fabric(t, design.fabric, nodes); }
+  int number = 0;
+  for (std::size_t kind = 0; kind < design.nodes.size(); ++kind) {
+    const NodeGroup& group = design.nodes[kind];
+    const std::vector<int> nic_of = nic_of_devices(group.node);
+    for (int i = 0; i < group.count; ++i, ++number) {
+      const BuiltNode built = build_node(t, group.node, number);
+      for (const int nic : nic_of) {
+        t.device_nic.push_back(nic < 0 ? -1 : built.nics[index(nic)]);
+      }
+      t.node_kind.push_back(static_cast<std::int32_t>(kind));
+      for (std::size_t n = 0; nodes > 1 && n < built.nics.size(); ++n) {
+        const std::vector<VertexId>& at = ports[index(number)];
+        const LinkSpec& wire = group.node.nics[n].wire;
+        t.links.push_back({LinkKind::nic, built.nics[n], at[n % at.size()], wire.bandwidth,
+                           wire.latency, wire.full_duplex});
+      }
     }
-    node.nic_host = node.devices;
-    switch (spec.node.kind) {
-      case NodeKind::nvswitch:
-        wire_nvswitch(t, node, spec.node);
-        break;
-      case NodeKind::pcie:
-        wire_pcie(t, node, spec.node);
-        break;
-      case NodeKind::direct:
-        wire_direct(t, node, spec.node);
-        break;
-    }
-    t.devices.insert(t.devices.end(), node.devices.begin(), node.devices.end());
-    if (core >= 0) { wire_nics(t, node, spec.network, core); }
   }
   finish(t);
   return cluster;

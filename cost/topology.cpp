@@ -1,5 +1,6 @@
 #include "cost/topology.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <stdexcept>
@@ -7,9 +8,9 @@
 namespace tsim::cost {
 
 std::string_view name_of(VertexKind kind) {
-  constexpr std::array<std::string_view, 8> kNames{"device",         "nvswitch",    "pcie switch",
+  constexpr std::array<std::string_view, 9> kNames{"device",         "nvswitch",    "pcie switch",
                                                    "host bridge",    "host memory", "nic",
-                                                   "network switch", "nvme"};
+                                                   "network switch", "nvme",        "cpu"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -45,6 +46,10 @@ void finish(Topology& t) {
   }
   t.device_nic.resize(t.devices.size(), -1);
   t.device_kind.resize(t.devices.size(), 0);
+  t.device_staging.resize(t.devices.size());
+  std::int32_t nodes = 0;
+  for (const Vertex& v : t.vertices) { nodes = std::max(nodes, v.node + 1); }
+  t.node_kind.resize(static_cast<std::size_t>(nodes), -1);
 }
 
 std::int32_t node_of(const Topology& topology, int device) {

@@ -21,7 +21,8 @@ enum class VertexKind : std::uint8_t {
   host_memory,
   nic,
   network_switch,
-  nvme
+  nvme,
+  cpu  // the die of a socket: host bridges, memory and other sockets meet there
 };
 std::string_view name_of(VertexKind kind);
 
@@ -64,6 +65,18 @@ struct Path {
   bool operator==(const Path&) const = default;
 };
 
+/// Host memory that a device's messages pass through; -1: they need not.
+struct Staging {
+  VertexId peers = -1;  // to other devices of its node, but for those linked directly
+  VertexId nic = -1;    // to other nodes
+};
+
+/// Routers of a torus: consecutive vertices, the first dimension varying fastest.
+struct TorusRouters {
+  std::vector<int> sizes;  // empty: there is no torus
+  VertexId first = 0;
+};
+
 /// A cluster: its devices are numbered 0..n-1 node by node; rank r of a layout sits on device r
 /// unless the scenario says otherwise.
 struct Topology {
@@ -74,11 +87,15 @@ struct Topology {
   std::vector<ChannelId> backward_channel;  // by link: b -> a (the same one when half duplex)
   std::vector<VertexId> devices;            // vertex of device 0, 1, ...
   std::vector<VertexId> device_nic;         // by device: the NIC it leaves its node by, -1: any
+  std::vector<Staging> device_staging;      // by device
   std::vector<std::int32_t> device_kind;    // index in Cluster::devices, by device
+  std::vector<std::int32_t> node_kind;      // by node: nodes of one kind are wired alike; -1: as
+                                            // no other
+  TorusRouters torus;
 };
 
 /// Fills the derived members of a topology whose vertices, links and devices are set. Missing
-/// entries of device_nic become -1 and of device_kind 0.
+/// entries of device_nic become -1, of device_kind 0, of node_kind -1.
 void finish(Topology& topology);
 
 /// Node of a device.
@@ -92,7 +109,9 @@ struct Unreachable {
 /// Least-cost paths, found once for each pair that is asked for and then remembered. A path
 /// minimises the time of a 1 MiB message (latencies plus the slowest channel), prefers fewer hops,
 /// and breaks ties by vertex number. Devices of one node talk inside it where they can; between
-/// nodes each device uses its NIC. A device is never passed through.
+/// nodes each device uses its NIC, and equally good ways through the network are taken in turn, by
+/// the number of the device that receives (as static routing in fat trees does, "d mod k").
+/// A device is never passed through.
 class Router {
  public:
   explicit Router(const Topology& topology);

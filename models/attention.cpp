@@ -113,8 +113,8 @@ TensorId add_mask(BlockBuilder& b, const CoreSpec& spec, TensorId x, Dim key) {
 /// them apart [arXiv:1910.10683, sec. 2.1].
 TensorId add_score_terms(BlockBuilder& b, const CoreSpec& spec, TensorId x, Dim key) {
   if (spec.position_bias >= 0) {
-    const TensorId y =
-        add_elementwise(b, {spec.name + ".position_bias", OpKind::bias, Part::attention_core, 1}, x);
+    const Elementwise add{spec.name + ".position_bias", OpKind::bias, Part::attention_core, 1};
+    const TensorId y = add_elementwise(b, add, x);
     b.graph.ops.back().inputs.push_back(b.whole(spec.position_bias));
     return y;
   }
@@ -258,7 +258,8 @@ TensorId cross_attention(BlockBuilder& b, TensorId x) {
 }
 
 TensorId query_attention(BlockBuilder& b, TensorId x) {
-  // The position of the next token asks; there is one row per position [arXiv:2104.12369, sec. 2.2].
+  // The position of the next token asks; there is one row per
+  // position [arXiv:2104.12369, sec. 2.2].
   const TensorId table =
       b.weight("query.positions.weight", {{Axis::positions, b.config.max_positions}, b.hidden()});
   const TensorId ids = b.index("query.ids", {b.batch(), b.tokens()});

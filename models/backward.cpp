@@ -85,8 +85,10 @@ class Backward {
     for (auto it = first; it != last; ++it) {
       const Tensor& t = f_.tensor(it->second.tensor);
       if (f_.fusion == Fusion::full && has_input_kernel_) {
-        // The kernel that makes the last part adds the others to it.
-        out_.backward_input.back().bytes += it->second.additions * size_of(t);
+        // The kernel that makes the last part adds the others to it. One of a tensor that the same
+        // kernel's operators made is among its reads already.
+        const int read = f_.made_in(it->second.tensor, g) ? 1 : 0;
+        out_.backward_input.back().bytes += (it->second.additions - read) * size_of(t);
         continue;
       }
       for (int i = 0; i < it->second.additions; ++i) {
@@ -249,7 +251,8 @@ class Backward {
     const Gradient of_right{right, left, {p.batch, p.k, p.n, p.m},
                             by_weight ? ".weight_gradient" : ".second_gradient"};
     has_input_kernel_ = !by_weight || op.input_needs_gradient;
-    (by_weight ? out_.backward_weight : out_.backward_input).push_back(product_kernel(id, of_right));
+    auto& list = by_weight ? out_.backward_weight : out_.backward_input;
+    list.push_back(product_kernel(id, of_right));
     for (std::size_t i = 1; i < group.size(); ++i) { add_weight_sum(f_.op(group[i]), group[i]); }
     if (has_input_kernel_) { out_.backward_input.push_back(product_kernel(id, of_left)); }
   }

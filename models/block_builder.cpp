@@ -42,7 +42,8 @@ TensorId add_linear(BlockBuilder& b, const Linear& linear) {
   const std::string weight_name = linear.weight.empty() ? linear.name + ".weight" : linear.weight;
   const TensorId weight = b.weight(weight_name, joined(linear.reduced, linear.features));
   const Shape out_shape = joined(linear.rows, linear.features);
-  const TensorId out = b.activation(linear.bias ? linear.name + ".product" : linear.name, out_shape);
+  const std::string out_name = linear.bias ? linear.name + ".product" : linear.name;
+  const TensorId out = b.activation(out_name, out_shape);
   b.add({.name = linear.name,
          .kind = OpKind::matmul,
          .cls = OpClass::contraction,

@@ -81,7 +81,8 @@ Bytes size_of(const OpGraph& graph, const Operand& operand) {
 }
 
 void Traffic::add(bool gradient, const Operand& operand) {
-  const bool known = std::any_of(seen_.begin(), seen_.end(), [&](const Seen& s) {
+  const bool whole = operand.shape == graph_.tensors[at(operand.tensor)].shape;
+  const bool known = whole && std::any_of(seen_.begin(), seen_.end(), [&](const Seen& s) {
     return s.gradient == gradient && s.operand == operand;
   });
   if (known) { return; }

@@ -40,7 +40,8 @@ TensorId stored_instead(const FusedGraph& f, TensorId id);
 /// Whether the kernel of the producer's group writes `id` to memory.
 bool is_written(const FusedGraph& f, TensorId id);
 
-/// Distinct operands and their bytes, values and gradients apart.
+/// Distinct operands and their bytes, values and gradients apart. Slices of a tensor (a fused
+/// projection's queries, keys and values) are distinct, whole tensors are not.
 class Traffic {
  public:
   explicit Traffic(const OpGraph& graph) : graph_(graph) {}
@@ -70,8 +71,8 @@ struct ProductShape {
 };
 ProductShape product_shape(const Op& op);
 
-/// A kernel for the operators `ops` with the fields that the group decides: name, kind, class, part,
-/// format. The kind is the contraction's, else the normalisation's, else the first operator's.
+/// A kernel for the operators `ops` with the fields that the group decides: name, kind, class,
+/// part, format. The kind is that of its contraction, else its normalisation, else the first.
 Kernel kernel_for(const OpGraph& graph, const std::vector<OpId>& ops, const std::string& suffix);
 
 /// The backward of every group, appended to `out` in the order in which it runs.

@@ -157,7 +157,8 @@ bool groups_compatible(const Groups& groups, const OpGraph& graph, OpId producer
 std::vector<std::vector<OpId>> fuse(const OpGraph& graph, Fusion fusion) {
   Groups groups(graph);
   if (fusion != Fusion::none) {
-    groups.join([&](OpId a, OpId b) { return framework_joins(graph.ops[at(a)], graph.ops[at(b)]); });
+    groups.join(
+        [&](OpId a, OpId b) { return framework_joins(graph.ops[at(a)], graph.ops[at(b)]); });
   }
   if (fusion == Fusion::full) {
     groups.join([&](OpId a, OpId b) { return groups_compatible(groups, graph, a, b); });

@@ -91,7 +91,9 @@ OpGraph head(BlockBuilder b) {
   const TensorId pooled = c.pooler ? add_pooler(b, x) : -1;
   TensorId out = x;
   if (c.head) { out = add_logits(b, c.head_transform ? add_transform(b, x) : x); }
-  if (!c.head && c.classes > 0) { out = add_classes(b, c.pooler ? b.whole(pooled) : first_token(b, x)); }
+  if (!c.head && c.classes > 0) {
+    out = add_classes(b, c.pooler ? b.whole(pooled) : first_token(b, x));
+  }
   const bool has_loss = b.options.loss && (c.head || c.classes > 0);
   if (has_loss) {
     add_loss(b, out);

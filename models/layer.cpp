@@ -14,7 +14,8 @@ TensorId with_residual(BlockBuilder& b, const std::string& name, TensorId x, App
   return pre ? y : add_norm(b, name + ".norm", y);
 }
 
-/// x + attention(norm(x)) + mlp(norm'(x)): both read the layer's input [arXiv:2204.06745, sec. 2.1].
+/// x + attention(norm(x)) + mlp(norm'(x)): both read the layer's input
+/// [arXiv:2204.06745, sec. 2.1].
 TensorId parallel_sublayers(BlockBuilder& b, TensorId x, const LayerSpec& spec) {
   TensorId attention = self_attention(b, add_norm(b, "attention.norm", x), spec);
   attention = add_dropout(b, "attention.output_dropout", Part::residual, attention,
@@ -77,7 +78,8 @@ TensorId activation_function(BlockBuilder& b, const std::string& name, Part part
 TensorId mlp(BlockBuilder& b, TensorId x) {
   const ModelConfig& c = b.config;
   // Gate and value columns come from one product, as in Megatron-LM.
-  const Dim columns = is_gated(c.activation) ? Dim{Axis::gate_ffn, 2 * c.ffn} : Dim{Axis::ffn, c.ffn};
+  const bool gated = is_gated(c.activation);
+  const Dim columns = gated ? Dim{Axis::gate_ffn, 2 * c.ffn} : Dim{Axis::ffn, c.ffn};
   const Shape rows{b.batch(), b.tokens()};
   x = add_linear(b, {.name = "mlp.fc1",
                      .part = Part::mlp,

@@ -53,11 +53,13 @@ enum class OpKind : std::uint8_t {
 std::string_view name_of(OpKind kind);
 
 /// Where in a block the operator sits: recomputation and reports select by it.
-enum class Part : std::uint8_t { embedding, norm, attention, attention_core, mlp, residual, head, loss };
+enum class Part : std::uint8_t {
+  embedding, norm, attention, attention_core, mlp, residual, head, loss
+};
 std::string_view name_of(Part part);
 
-/// mask: of a dropout. statistic: what a normalisation keeps per row (mean, log-sum-exp). index: ids,
-/// labels, pixels, attention masks: inputs without a gradient.
+/// mask: of a dropout. statistic: what a normalisation keeps per row (mean, log-sum-exp). index:
+/// ids, labels, pixels, attention masks: inputs without a gradient.
 enum class Role : std::uint8_t { activation, weight, mask, statistic, index };
 
 using TensorId = std::int32_t;
@@ -128,8 +130,8 @@ OpGraph topologically_sorted(OpGraph graph);
 /// Trained elements of the block.
 std::int64_t parameters(const OpGraph& graph);
 
-/// Distinct tensors kept for the backward, each once, and their bytes. A decoder layer's `memory` is
-/// not among them: all layers share it, and the decoder embedding that hands it on lists it.
+/// Distinct tensors kept for the backward, each once, and their bytes. A decoder layer's `memory`
+/// is not among them: all layers share it, and the decoder embedding that hands it on lists it.
 std::vector<TensorId> saved_tensors(const OpGraph& graph);
 Bytes saved_bytes(const OpGraph& graph);
 

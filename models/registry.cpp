@@ -28,8 +28,8 @@ ModelConfig gpt2(const char* name, Dims d) {
 }
 
 ModelConfig gpt3(const char* name, Dims d) {
-  // Table 2.1 prints 24 heads of 128 for 1.3B and a width of 5140 for 13B; neither is hidden / heads
-  // = d_head. 16 heads and 5120 are what its other columns give.
+  // Table 2.1 prints 24 heads of 128 for 1.3B and a width of 5140 for 13B; neither is hidden /
+  // heads = d_head. 16 heads and 5120 are what its other columns give.
   return gpt(name, d, 50257, 2048, "Brown et al. 2020, arXiv:2005.14165, table 2.1; dropout as in "
              "Megatron-LM");
 }
@@ -39,8 +39,8 @@ ModelConfig megatron(const char* name, Dims d) {
 }
 
 /// The counts published for BERT leave out the parameters of its training heads. So does this
-/// configuration: its vocabulary projection is the tied one alone, without BERT's transform and bias
-/// (head_transform, head_bias), whose h^2 + 3h + V parameters add 0.6 % to bert-base.
+/// configuration: its vocabulary projection is the tied one alone, of every token, without BERT's
+/// transform and bias (head_transform, head_bias): h^2 + 3h + V parameters, 0.6 % of bert-base.
 ModelConfig bert(const char* name, Dims d) {
   return {.name = name, .family = Family::encoder, .layers = d.layers, .hidden = d.hidden,
           .heads = d.heads, .kv_heads = d.heads, .head_dim = d.hidden / d.heads,
@@ -95,7 +95,7 @@ ModelConfig t5(const char* name, T5Dims d) {
           .norm = Norm::rms_norm, .activation = Activation::relu,
           .positions = Positions::relative, .bias = false, .qkv_bias = false, .causal = true,
           .relative_buckets = 32, .dropout = 0.1, .attention_dropout = 0.1,
-          .source = "Raffel et al. 2020, arXiv:1910.10683, sec. 2.1 and 3.7; google-t5 config.json"};
+          .source = "Raffel et al. 2020, arXiv:1910.10683, sec. 2.1, 3.7; google-t5 config.json"};
 }
 
 /// Dropout of the paper: sublayer outputs and embeddings only.

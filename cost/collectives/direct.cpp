@@ -33,18 +33,14 @@ Seconds everyone(const Request& request, CollectivePlan& plan, Router& router) {
 CollectivePlan direct(const Request& request, Router& router) {
   CollectivePlan plan;
   switch (request.op) {
-    case CollectiveOp::all_to_all:
-      plan.latency = everyone(request, plan, router);
-      break;
+    case CollectiveOp::all_to_all: plan.latency = everyone(request, plan, router); break;
     case CollectiveOp::send_recv:
       for (std::size_t i = 0; i + 1 < request.devices.size(); ++i) {
         plan.latency = std::max(plan.latency, send(plan, request.devices[i], request.devices[i + 1],
                                                    request.payload, router));
       }
       break;
-    default:
-      plan.latency = star(request, plan, router);
-      break;
+    default: plan.latency = star(request, plan, router); break;
   }
   return plan;
 }

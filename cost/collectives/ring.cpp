@@ -12,13 +12,10 @@ namespace {
 /// finely that filling it costs the latency only.
 std::pair<int, double> steps_and_share(CollectiveOp op, int n) {
   switch (op) {
-    case CollectiveOp::all_reduce:
-      return {2 * (n - 1), 2.0 * (n - 1) / n};
+    case CollectiveOp::all_reduce: return {2 * (n - 1), 2.0 * (n - 1) / n};
     case CollectiveOp::reduce_scatter:
-    case CollectiveOp::all_gather:
-      return {n - 1, 1.0 * (n - 1) / n};
-    default:
-      return {n - 1, 1.0};
+    case CollectiveOp::all_gather: return {n - 1, 1.0 * (n - 1) / n};
+    default: return {n - 1, 1.0};
   }
 }
 

@@ -47,7 +47,7 @@ CLI::Validator count_from(std::int64_t least) {
     if (failure == std::errc{} && stop == end && value >= least && value <= kMostCount) {
       return {};
     }
-    return "found " + sim::quoted(text) + ", expected a whole number from " +
+    return "found " + sim::in_quotes(text) + ", expected a whole number from " +
            std::to_string(least) + " to " + std::to_string(kMostCount);
   };
   return {check, "", "count"};
@@ -58,7 +58,7 @@ CLI::Validator one_of(std::vector<std::string_view> names) {
   const auto check = [names = std::move(names)](const std::string& text) -> std::string {
     if (std::find(names.begin(), names.end(), text) != names.end()) { return {}; }
     const std::string hint = sim::did_you_mean(text, names);
-    return "found " + sim::quoted(text) + ", expected one of " + sim::join(names) +
+    return "found " + sim::in_quotes(text) + ", expected one of " + sim::join(names) +
            (hint.empty() ? "" : "; hint: " + hint);
   };
   return {check, "", "choice"};
@@ -70,7 +70,7 @@ CLI::Validator setting() {
     if (text.starts_with('/') && text.find('=') > 1 && text.find('=') != std::string::npos) {
       return {};
     }
-    return "found " + sim::quoted(text) +
+    return "found " + sim::in_quotes(text) +
            ", expected /json/pointer=value, such as /strategy/data=4";
   };
   return {check, "", "setting"};
@@ -233,7 +233,7 @@ Message unknown_argument(CLI::App& app, const std::string& argument) {
   const char* const what = option                        ? "unknown option "
                            : app.get_parent() == nullptr ? "unknown command "
                                                          : "unexpected argument ";
-  return wrong(app, what + sim::quoted(argument) + (hint.empty() ? "" : "; hint: " + hint));
+  return wrong(app, what + sim::in_quotes(argument) + (hint.empty() ? "" : "; hint: " + hint));
 }
 
 Message message_of(CLI::App& app, const CLI::ParseError& error) {

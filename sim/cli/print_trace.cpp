@@ -85,8 +85,7 @@ struct Memory {
 
 class TraceWriter {
  public:
-  TraceWriter(const TaskGraph& graph, const sim::Timeline& timeline, const TraceOptions& options,
-              std::ostream& out);
+  TraceWriter(const TaskGraph& graph, const sim::Timeline& timeline, int ranks, std::ostream& out);
   void write();
 
  private:
@@ -114,23 +113,20 @@ class TraceWriter {
   std::vector<std::uint32_t> memory_news_;  // ranks whose memory changed at the present time
 };
 
-JsonObject other_data(const TraceOptions& options) {
+JsonObject other_data() {
   JsonObject data;
   data.add_raw("program", json_text("tsim " TSIM_VERSION));
-  data.add_raw("title", json_text(options.title));
   return data;
 }
 
-TraceWriter::TraceWriter(const TaskGraph& graph, const sim::Timeline& timeline,
-                         const TraceOptions& options, std::ostream& out)
+TraceWriter::TraceWriter(const TaskGraph& graph, const sim::Timeline& timeline, int ranks,
+                         std::ostream& out)
     : graph_(graph),
       timeline_(timeline),
       shown_ranks_(static_cast<std::uint32_t>(graph.ranks.size())),
-      events_(out, other_data(options)),
+      events_(out, other_data()),
       arrows_(arrows_of(graph)) {
-  if (options.ranks > 0) {
-    shown_ranks_ = std::min(shown_ranks_, static_cast<std::uint32_t>(options.ranks));
-  }
+  if (ranks > 0) { shown_ranks_ = std::min(shown_ranks_, static_cast<std::uint32_t>(ranks)); }
   for (const strategies::Compute& compute : graph.computes) {
     compute_labels_.push_back(json_text(compute.label));
   }
@@ -307,9 +303,8 @@ void TraceWriter::write() {
 
 }  // namespace
 
-void print_trace(const TaskGraph& graph, const sim::Timeline& timeline, const TraceOptions& options,
-                 std::ostream& out) {
-  TraceWriter(graph, timeline, options, out).write();
+void print_trace(const TaskGraph& graph, const sim::Timeline& timeline, int ranks, std::ostream& out) {
+  TraceWriter(graph, timeline, ranks, out).write();
 }
 
 }  // namespace tsim::cli

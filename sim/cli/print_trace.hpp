@@ -2,17 +2,11 @@
 #pragma once
 
 #include <iosfwd>
-#include <string>
 
 #include "sim/timeline.hpp"
 #include "strategies/task_graph.hpp"
 
 namespace tsim::cli {
-
-struct TraceOptions {
-  std::string title;  // of the scenario
-  int ranks = 0;      // only the first ones of the graph; 0: all
-};
 
 /// Writes
 ///  - a process for each rank, "rank 3 (stage 1)", with a thread for each of its streams (and a
@@ -22,8 +16,8 @@ struct TraceOptions {
 ///  - an arrow for each message between two ranks, to the computation that needs it;
 ///  - the memory of each rank over time, by class and in total, in bytes.
 /// Events are in order of time; nothing is kept but two orders of the tasks.
-/// `timeline` is the replay of `graph`.
-void print_trace(const strategies::TaskGraph& graph, const sim::Timeline& timeline,
-                 const TraceOptions& options, std::ostream& out);
+/// `timeline` is the replay of `graph`. `ranks` limits the trace to the first ones; 0: all.
+void print_trace(const strategies::TaskGraph& graph, const sim::Timeline& timeline, int ranks,
+                 std::ostream& out);
 
 }  // namespace tsim::cli

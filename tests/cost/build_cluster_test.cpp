@@ -1,8 +1,8 @@
 #include "cost/build_cluster.hpp"
 
-#include <set>
-
 #include <doctest/doctest.h>
+
+#include <set>
 
 #include "tests/cost/clusters.hpp"
 
@@ -74,7 +74,7 @@ TEST_CASE("flows from one PCIe switch to another share its uplink") {
     }
   }
   CHECK(channel_names(c.topology, {{shared.begin(), shared.end()}, {}}) ==
-        Names{"node0/pcie0 -> node0/host", "node0/host -> node0/pcie1"});
+        Names{"node0/pcie0 -> node0/host0", "node0/host0 -> node0/pcie1"});
   CHECK(slowest(c.topology, a).value == 10e9);
   CHECK(a.latency.value == Approx(3e-6).epsilon(1e-12));  // 2 us under a switch, 1 us for the host
 }
@@ -129,8 +129,9 @@ TEST_CASE("in a PCIe node traffic to a NIC behind another switch crosses the upl
   const Cluster c = build_cluster(spec);
   Router router(c.topology);
   CHECK(channel_names(c.topology, router.path(2, 4)) ==
-        Names{"node0/gpu2 -> node0/pcie1", "node0/pcie1 -> node0/host", "node0/host -> node0/pcie0",
-              "node0/nic0 -> network", "network -> node1/nic0", "node1/pcie0 -> node1/gpu0"});
+        Names{"node0/gpu2 -> node0/pcie1", "node0/pcie1 -> node0/host0",
+              "node0/host0 -> node0/pcie0", "node0/nic0 -> network", "network -> node1/nic0",
+              "node1/pcie0 -> node1/gpu0"});
 }
 
 TEST_CASE("devices are numbered node by node") {

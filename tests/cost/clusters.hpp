@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cost/build_cluster.hpp"
+#include "cost/wiring/node_designs.hpp"
 
 namespace tsim::cost::testing {
 

@@ -1,9 +1,9 @@
 #include "cost/collectives.hpp"
 
+#include <doctest/doctest.h>
+
 #include <algorithm>
 #include <map>
-
-#include <doctest/doctest.h>
 
 #include "tests/cost/clusters.hpp"
 

@@ -1,6 +1,6 @@
-#include <chrono>
-
 #include <doctest/doctest.h>
+
+#include <chrono>
 
 #include "cost/topology.hpp"
 #include "tests/cost/clusters.hpp"
@@ -132,20 +132,27 @@ TEST_CASE("a returned path stays valid while others are searched for") {
   CHECK(kept == copy);
 }
 
+// Figures of speed hold for optimised builds; others look at a tenth of the devices.
 TEST_CASE("twelve thousand pairs of 3072 devices are found in well under 0.3 s") {
+#ifdef NDEBUG
+  constexpr int kNodes = 384;
+#else
+  constexpr int kNodes = 38;
+#endif
+  constexpr int kDevices = 8 * kNodes;
   const Cluster c = build_cluster(
-      nvswitch_cluster(384, 8, {.nics_per_node = 8, .bandwidth = {25e9}, .latency = {5e-6}}));
+      nvswitch_cluster(kNodes, 8, {.nics_per_node = 8, .bandwidth = {25e9}, .latency = {5e-6}}));
   const auto start = std::chrono::steady_clock::now();
   Router router(c.topology);
   std::size_t channels = 0;
-  for (int d = 0; d < 3072; ++d) {
-    for (const int step : {1, 8, 64, 1000}) {
-      channels += router.path(d, (d + step) % 3072).channels.size();
+  for (int d = 0; d < kDevices; ++d) {
+    for (const int step : {1, 8, 64, 100}) {
+      channels += router.path(d, (d + step) % kDevices).channels.size();
     }
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  CHECK(channels == 2 * 4 * 3072);
-  MESSAGE("12288 paths in " << took.count() << " s");
+  CHECK(channels == 2 * 4 * kDevices);
+  MESSAGE(4 * kDevices << " paths in " << took.count() << " s");
 #ifdef NDEBUG
   CHECK(took.count() < 0.3);
 #endif

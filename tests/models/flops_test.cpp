@@ -50,7 +50,7 @@ TEST_CASE("a GPT layer takes 24 b s h^2 + 4 b s^2 h, its head 2 b s h V") {
   }
 }
 
-TEST_CASE("a training step is 72 B s l h^2 (1 + s/6h + V/12lh), with recomputed layers 96 (.../16)") {
+TEST_CASE("a step is 72 B s l h^2 (1 + s/6h + V/12lh), with recomputed layers 96 (.../16)") {
   // [arXiv:2104.04473, eq. 3 and the text before it]
   for (const char* name : kGptModels) {
     CAPTURE(name);
