@@ -23,8 +23,9 @@ TEST_CASE("executed FLOPs of a run with full recomputation are the published cou
   s.strategy.recompute = strategies::Recompute::full;
   const sim::Report r = summarise(s, run_scenario(s));
   const double v = static_cast<double>(s.model.vocab);
+  // Biases that the products' kernels add are executed, but not in the published count.
   CHECK(r.hardware_flops.value ==
-        doctest::Approx(flops_with_recompute(16, 2048, 96, 12288, v)).epsilon(1e-9));
+        doctest::Approx(flops_with_recompute(16, 2048, 96, 12288, v)).epsilon(1e-5));
   // Without the recomputed forward: 72 B s l h^2 (1 + s/6h + V/12lh).
   const double model = 72.0 * 16 * 2048 * 96 * 12288.0 * 12288.0 *
                        (1 + 2048 / (6 * 12288.0) + v / (12 * 96 * 12288.0));
