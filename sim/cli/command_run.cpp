@@ -40,10 +40,9 @@ void explain_misfit(const sim::Report& r, std::ostream& err) {
   err << "\n";
 }
 
-void write_trace(const RunOptions& options, const std::string& title,
-                 const sim::Simulation& simulation) {
+void write_trace(const RunOptions& options, const sim::Simulation& simulation) {
   write_file(options.trace, [&](std::ostream& out) {
-    print_trace(simulation.graph, simulation.timeline, {title, options.trace_ranks}, out);
+    print_trace(simulation.graph, simulation.timeline, options.trace_ranks, out);
   });
 }
 
@@ -54,7 +53,7 @@ int run_command(const RunOptions& options, std::ostream& out, std::ostream& err)
   std::vector<Answer> answers;
   const auto answer = [&](const std::string& name, const sim::Scenario& scenario) {
     const sim::Simulation simulation = sim::run_scenario(scenario);
-    if (answers.empty() && !options.trace.empty()) { write_trace(options, scenario.name, simulation); }
+    if (answers.empty() && !options.trace.empty()) { write_trace(options, simulation); }
     answers.push_back({name, &scenario, summarise(scenario, simulation)});
   };
   answer(file.variants.empty() ? file.base.name : "as described", file.base);

@@ -77,6 +77,7 @@ cost::ClusterSpec read_object(const Place& place, const fs::path& folder) {
   Reader in(place);
   spec.name = read_text(in.take("name"), "");
   read_text(in.take("description"), "");
+  read_text(in.take("source"), "");
   spec.nodes = static_cast<int>(read_count(in.take("nodes"), {1, kMostDevices}, 1));
   spec.devices_per_node =
       static_cast<int>(read_count(in.take("devices_per_node"), {1, kMostInNode}));

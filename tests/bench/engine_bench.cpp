@@ -1,5 +1,5 @@
 // Speed of the event engine on a 1F1B iteration of 3,072 ranks: 8 tensor x 64 stages x 6 replicas.
-//   engine_bench [nic-sharing]     how many neighbouring ranks send over one NIC (default 1)
+//   engine_bench [nic-sharing]     ranks that send over one NIC: 1 (default), 2, 4 or 8
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -28,6 +28,7 @@ using strategies::TaskKind;
 
 constexpr int kTensor = 8, kStages = 64, kReplicas = 6, kMicroBatches = 16;
 constexpr int kRanks = kTensor * kStages * kReplicas;
+constexpr int kBuckets = 4;  // of gradients
 constexpr int kKernels = 8;  // computations of one phase of a micro-batch; all but the first follow
                              // an all-reduce
 
@@ -58,6 +59,7 @@ class Builder {
 
   strategies::TaskGraph build() {
     for (int replica = 0; replica < kReplicas; ++replica) { lay_pipeline(replica); }
+    lay_gradient_rings();
     return std::move(builder_).finish();
   }
 
@@ -113,48 +115,94 @@ class Builder {
     return ops;
   }
 
+  struct Ends {
+    TaskId begin = kNoTask, end = kNoTask;
+  };
+
+  static std::size_t index(int stage, int lane, Op op) {
+    return static_cast<std::size_t>(
+        ((stage * kTensor + lane) * 2 + (op.forward ? 0 : 1)) * kMicroBatches + op.micro_batch);
+  }
+
   void lay_pipeline(int replica) {
-    // First and last computation of every op, to tie the messages between stages to.
-    const auto index = [](int stage, int lane, bool forward, int micro_batch) {
-      return static_cast<std::size_t>(
-          ((stage * kTensor + lane) * 2 + (forward ? 0 : 1)) * kMicroBatches + micro_batch);
-    };
-    std::vector<TaskId> begin(index(kStages, 0, true, 0)), end(begin.size());
-    for (int stage = 0; stage < kStages; ++stage) {
-      std::vector<TaskId> last(kTensor, kNoTask);
-      TaskId last_reduce = kNoTask;
-      for (const Op op : one_f_one_b(stage)) {
-        for (int kernel = 0; kernel < kKernels; ++kernel) {
-          const TaskId reduce = kernel == 0 ? kNoTask : add_reduce(replica, stage, op, last);
-          builder_.edge(last_reduce, reduce);
-          last_reduce = reduce == kNoTask ? last_reduce : reduce;
-          for (int lane = 0; lane < kTensor; ++lane) {
-            TaskId& before = last[static_cast<std::size_t>(lane)];
-            const TaskId t = add_compute(rank_at(replica, stage, lane), op);
-            builder_.edge(before, t);
-            builder_.edge(reduce, t);
-            before = t;
-            const std::size_t at = index(stage, lane, op.forward, op.micro_batch);
-            begin[at] = kernel == 0 ? t : begin[at];
-            end[at] = t;
-          }
+    std::vector<Ends> ends(index(kStages, 0, {true, 0}));  // first and last computation of every op
+    for (int stage = 0; stage < kStages; ++stage) { lay_stage(replica, stage, ends); }
+    for (int stage = 0; stage + 1 < kStages; ++stage) {
+      for (int lane = 0; lane < kTensor; ++lane) {
+        lay_messages(replica, lane, {stage, stage + 1}, ends);
+        lay_messages(replica, lane, {stage + 1, stage}, ends);
+      }
+    }
+  }
+
+  void lay_stage(int replica, int stage, std::vector<Ends>& ends) {
+    std::vector<TaskId> last(kTensor, kNoTask);
+    TaskId last_reduce = kNoTask;
+    for (const Op op : one_f_one_b(stage)) {
+      for (int kernel = 0; kernel < kKernels; ++kernel) {
+        const TaskId reduce = kernel == 0 ? kNoTask : add_reduce(replica, stage, op, last);
+        builder_.edge(last_reduce, reduce);
+        last_reduce = reduce == kNoTask ? last_reduce : reduce;
+        for (int lane = 0; lane < kTensor; ++lane) {
+          TaskId& before = last[static_cast<std::size_t>(lane)];
+          const TaskId t = add_compute(rank_at(replica, stage, lane), op);
+          builder_.edge(before, t);
+          builder_.edge(reduce, t);
+          before = t;
+          Ends& of_op = ends[index(stage, lane, op)];
+          of_op = {kernel == 0 ? t : of_op.begin, t};
         }
       }
     }
-    for (int stage = 0; stage < kStages; ++stage) {
-      for (int lane = 0; lane < kTensor; ++lane) {
-        for (const bool forward : {true, false}) {
-          const int to = stage + (forward ? 1 : -1);
-          TaskId before = kNoTask;
-          for (int m = 0; to >= 0 && to < kStages && m < kMicroBatches; ++m) {
-            const TaskId t = add_message(rank_at(replica, stage, lane), forward, m);
-            builder_.edge(end[index(stage, lane, forward, m)], t);
-            builder_.edge(t, begin[index(to, lane, forward, m)]);
-            builder_.edge(before, t);
-            before = t;
-          }
+    for (int lane = 0; lane < kTensor; ++lane) {
+      last_[static_cast<std::size_t>(rank_at(replica, stage, lane))] =
+          last[static_cast<std::size_t>(lane)];
+    }
+  }
+
+  /// Messages of one direction between two stages (from, to), each after the one before.
+  void lay_messages(int replica, int lane, std::pair<int, int> stages,
+                    const std::vector<Ends>& ends) {
+    const auto [from, to] = stages;
+    TaskId before = kNoTask;
+    for (int m = 0; m < kMicroBatches; ++m) {
+      const bool forward = to > from;
+      const TaskId t = add_message(rank_at(replica, from, lane), forward, m);
+      builder_.edge(ends[index(from, lane, {forward, m})].end, t);
+      builder_.edge(t, ends[index(to, lane, {forward, m})].begin);
+      builder_.edge(before, t);
+      before = t;
+    }
+  }
+
+  /// Gradients of each stage and lane: rings over the replicas, a bucket after the other.
+  void lay_gradient_rings() {
+    for (int place = 0; place < kTensor * kStages; ++place) {
+      strategies::Comm comm{"dp all-reduce", "ring", Stream::dp, kReplicas, {}, {50e-6}, {}};
+      std::vector<std::uint32_t> group;
+      strategies::Task task;
+      task.work = static_cast<std::uint32_t>(builder_.graph.comms.size());
+      task.place = static_cast<std::uint32_t>(builder_.graph.groups.size());
+      task.kind = TaskKind::comm;
+      task.phase = Phase::gradient_sync;
+      task.stream = Stream::dp;
+      TaskId before = kNoTask;
+      for (int bucket = 0; bucket < kBuckets; ++bucket) {
+        const TaskId t = builder_.add(task);
+        builder_.edge(before, t);
+        before = t;
+        for (int replica = 0; replica < kReplicas; ++replica) {
+          builder_.edge(last_[static_cast<std::size_t>(rank_at(replica, 0, place))], t);
         }
       }
+      for (int replica = 0; replica < kReplicas; ++replica) {
+        const int from = rank_at(replica, 0, place);
+        const int to = rank_at((replica + 1) % kReplicas, 0, place);
+        comm.flows.push_back({{nic(from, 0), nic(to, 1)}, 50e6 * 2 * 5 / 6});
+        group.push_back(static_cast<std::uint32_t>(from));
+      }
+      builder_.graph.comms.push_back(comm);
+      builder_.graph.groups.push_back(group);
     }
   }
 
@@ -194,6 +242,7 @@ class Builder {
   int nic_sharing_;
   strategies::TaskGraphBuilder builder_;
   std::uint32_t message_base_ = 0;
+  std::vector<TaskId> last_ = std::vector<TaskId>(kRanks, kNoTask);  // computation, by rank
 };
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -216,12 +265,28 @@ unsigned long long digest(const std::vector<double>& times) {
   return hash;
 }
 
+/// Processor time of this process and of its ended children: unlike wall time, the same on a busy
+/// machine.
+double processor_seconds() {
+  double sum = 0;
+  for (const auto who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage usage{};
+    getrusage(who, &usage);
+    for (const timeval& t : {usage.ru_utime, usage.ru_stime}) {
+      sum += static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+    }
+  }
+  return sum;
+}
+
 template <class Run>
 sim::Timeline time_run(const char* name, const strategies::TaskGraph& graph, Run run) {
   const auto start = std::chrono::steady_clock::now();
+  const double processor_start = processor_seconds();
   const sim::Timeline timeline = run();
   const double took = seconds_since(start);
-  std::printf("%-22s %7.3f s  %10.0f tasks/s  makespan %.9f s  times %016llx\n", name, took,
+  std::printf("%-20s %6.3f s (processor %6.3f s) %9.0f tasks/s, makespan %.9f s, times %016llx\n",
+              name, took, processor_seconds() - processor_start,
               static_cast<double>(graph.tasks.size()) / took, timeline.makespan.value,
               digest(timeline.end));
   return timeline;
@@ -230,8 +295,13 @@ sim::Timeline time_run(const char* name, const strategies::TaskGraph& graph, Run
 }  // namespace
 
 int main(int argc, char** argv) {
+  const int nic_sharing = argc > 1 ? std::atoi(argv[1]) : 1;
+  if (nic_sharing < 1 || kTensor % nic_sharing != 0) {
+    std::fputs("engine_bench: expected 1, 2, 4 or 8 ranks to a NIC\n", stderr);
+    return 2;
+  }
   const auto start = std::chrono::steady_clock::now();
-  Builder builder(argc > 1 ? std::atoi(argv[1]) : 1);
+  Builder builder(nic_sharing);
   const strategies::TaskGraph graph = builder.build();
   std::printf("%zu tasks, %zu edges, %d ranks, built in %.3f s, peak RSS %.0f MiB\n",
               graph.tasks.size(), graph.successor.size(), kRanks, seconds_since(start),
