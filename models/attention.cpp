@@ -11,7 +11,7 @@ struct Heads {
 
 /// What differs between kinds of attention inside their core.
 struct CoreSpec {
-  std::string name;          // prefix of the operators
+  std::string name;  // prefix of the operators
   bool causal = false;
   TensorId position_bias = -1;  // added to the scores, the mask already in it
 };

@@ -159,8 +159,7 @@ class Backward {
         if (f_.made_in(in.tensor, g) || !has_gradient(f_.op(id), in)) { continue; }
         const TensorId computed = computed_gradient(in.tensor, g);
         if (computed < 0) { continue; }
-        writes.gradient(computed == in.tensor ? in
-                                              : Operand{computed, f_.tensor(computed).shape});
+        writes.gradient(computed == in.tensor ? in : Operand{computed, f_.tensor(computed).shape});
       }
     }
     return writes;
@@ -248,8 +247,8 @@ class Backward {
     const Operand& left = op.inputs.front();
     const Operand& right = by_weight ? op.weights.front() : op.inputs[1];
     const Gradient of_left{left, right, {p.batch, p.m, p.k, p.n}, ".input_gradient"};
-    const Gradient of_right{right, left, {p.batch, p.k, p.n, p.m},
-                            by_weight ? ".weight_gradient" : ".second_gradient"};
+    const Gradient of_right{
+        right, left, {p.batch, p.k, p.n, p.m}, by_weight ? ".weight_gradient" : ".second_gradient"};
     has_input_kernel_ = !by_weight || op.input_needs_gradient;
     auto& list = by_weight ? out_.backward_weight : out_.backward_input;
     list.push_back(product_kernel(id, of_right));
