@@ -4,6 +4,7 @@
 #include <array>
 
 #include "sim/input/read_model.hpp"
+#include "sim/input/read_model_fields.hpp"
 #include "sim/input/suggest.hpp"
 
 // Defaults are those of the configuration classes in github.com/huggingface/transformers v4.57,
@@ -94,12 +95,11 @@ ModelConfig read_bert(Reader& in) {
   m.embedding_norm = true;
   m.final_norm = false;
   m.pooler = true;
-  m.head = architecture_has(in, "ForPreTraining");
-  m.head_transform = m.head;
-  m.head_bias = m.head;
+  // As published counts do, without the transform and bias of the pre-training head; a scenario
+  // may set head_transform and head_bias.
   if (architecture_has(in, "ForSequenceClassification")) {
+    m.head = false;
     m.classes = read_labels(in);
-    m.head_bias = true;
   }
   return m;
 }
@@ -146,6 +146,14 @@ ModelConfig read_opt(Reader& in) {
   m.bias = m.qkv_bias = read_flag(in.take("enable_bias"), true);
   m.tied_embedding = read_flag(in.take("tie_word_embeddings"), true);
   m.causal = true;
+  const bool pre = read_flag(in.take("do_layer_norm_before"), true);
+  m.norm_place = pre ? models::NormPlace::pre : models::NormPlace::post;
+  m.final_norm = pre;
+  const Place width = in.take("word_embed_proj_dim");
+  if (width.present() && read_count(width, kHidden) != m.hidden) {
+    width.fail(width.found(), "hidden_size = " + std::to_string(m.hidden),
+               "embeddings of another width are not available yet");
+  }
   set_head_dim(in, "num_attention_heads", m);
   return m;
 }
@@ -176,8 +184,13 @@ ModelConfig read_llama(Reader& in) {
   return m;
 }
 
+/// The sequence is the attention's window: beyond it, windowed attention would cost less than the
+/// full attention that is simulated.
 ModelConfig read_mistral(Reader& in) {
-  return read_llama_like(in, {32000, 4096, 32, 32, 8, 14336, 4096 * 32});
+  ModelConfig m = read_llama_like(in, {32000, 4096, 32, 32, 8, 14336, 4096 * 32});
+  const Place window = in.take("sliding_window");
+  if (window.present()) { m.sequence = std::min(m.sequence, read_count(window, kSequence)); }
+  return m;
 }
 
 ModelConfig read_qwen2(Reader& in) {
@@ -206,6 +219,27 @@ ModelConfig read_gemma(Reader& in) {
   set_head_dim(in, "num_attention_heads", m);
   m.activation = Activation::geglu;  // the class ignores hidden_act in favour of tanh GELU
   m.tied_embedding = read_flag(in.take("tie_word_embeddings"), true);
+  return m;
+}
+
+/// ALiBi adds constants to the scores: no position is stored.
+ModelConfig read_bloom(Reader& in) {
+  ModelConfig m;
+  m.family = models::Family::decoder;
+  m.vocab = read_count(in.take("vocab_size"), kVocab, 250880);
+  const Place hidden = in.take("hidden_size");
+  m.hidden = read_count(hidden.present() ? hidden : in.take("n_embed"), kHidden, 64);
+  m.layers = read_layers(in, "n_layer", 2);
+  m.heads = m.kv_heads = read_count(in.take("n_head"), kHeads, 8);
+  m.ffn = 4 * m.hidden;
+  m.sequence = read_count(in.take("seq_length"), kSequence, 2048);
+  m.positions = Positions::none;
+  m.embedding_norm = true;
+  m.dropout = read_real(in.take("hidden_dropout"), kProbability, 0.0);
+  m.attention_dropout = read_real(in.take("attention_dropout"), kProbability, 0.0);
+  m.tied_embedding = read_flag(in.take("tie_word_embeddings"), true);
+  m.causal = true;
+  set_head_dim(in, "n_head", m);
   return m;
 }
 
@@ -262,7 +296,7 @@ ModelConfig read_t5(Reader& in) {
 ModelConfig read_vit(Reader& in) {
   ModelConfig m = read_common(in, {1, 768, 12, 12, 12, 3072, 1});
   m.family = models::Family::vision;
-  m.vocab = m.max_positions = m.sequence = 0;
+  m.vocab = 0;
   m.activation = read_activation(in, "hidden_act", "gelu", false);
   m.image = read_count(in.take("image_size"), kPixels, 224);
   m.patch = read_count(in.take("patch_size"), kPixels, 16);
@@ -274,8 +308,8 @@ ModelConfig read_vit(Reader& in) {
   m.tied_embedding = false;
   if (architecture_has(in, "ForImageClassification")) {
     m.classes = read_labels(in);
-    m.head_bias = true;
   }
+  set_patches(m);
   return m;
 }
 
@@ -287,7 +321,7 @@ struct Type {
 constexpr std::array kTypes{
     Type{"bert", "Bert", read_bert},          Type{"roberta", "Roberta", read_roberta},
     Type{"gpt2", "GPT2", read_gpt2},          Type{"opt", "OPT", read_opt},
-    Type{"gpt_neox", "GPTNeoX", read_gpt_neox}, Type{"llama", "Llama", read_llama},
+    Type{"gpt_neox", "GPTNeoX", read_gpt_neox}, Type{"bloom", "Bloom", read_bloom}, Type{"llama", "Llama", read_llama},
     Type{"mistral", "Mistral", read_mistral}, Type{"qwen2", "Qwen2For", read_qwen2},
     Type{"qwen3", "Qwen3For", read_qwen3},    Type{"phi3", "Phi3For", read_phi3},
     Type{"gemma", "GemmaFor", read_gemma},    Type{"t5", "T5", read_t5},

@@ -14,8 +14,13 @@ namespace {
 
 using models::ModelConfig;
 
-/// Tells what the model's own rules object to, unless the key was a problem already.
-void check_model(const ModelConfig& model, const Place& place, const Problems& before) {
+/// Tells what the model's own rules object to, unless the key was a problem already. A sequence
+/// that only the workload will tell is not missed.
+void check_model(ModelConfig model, const Place& place, const Problems& before) {
+  model.sequence = std::max<std::int64_t>(1, model.sequence);
+  if (model.positions == models::Positions::learned && model.max_positions == 0) {
+    model.max_positions = model.sequence;
+  }
   for (const models::ConfigProblem& problem : models::problems(model)) {
     const std::string path = place.path + "/" + problem.key;
     const auto& told = before.errors();
@@ -73,7 +78,8 @@ ModelConfig read_by_text(const Place& place, const fs::path& folder) {
   if (written.empty()) { return {}; }
   if (const std::optional<ModelConfig> named = models::model_named(written)) { return *named; }
   std::optional<fs::path> path = find_path(written, folder);
-  if (path && fs::is_directory(*path)) { path = find_path("config.json", *path); }
+  std::error_code error;
+  if (path && fs::is_directory(*path, error)) { path = find_path("config.json", *path); }
   if (path) {
     ModelConfig model = read_file(*path, *place.source->problems);
     if (model.name.empty()) { model.name = model_name(*path); }

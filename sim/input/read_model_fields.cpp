@@ -1,5 +1,6 @@
 #include "sim/input/read_model_fields.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "sim/input/read_model.hpp"
@@ -18,6 +19,7 @@ constexpr std::array kActivations{models::Activation::gelu, models::Activation::
 constexpr std::array kPositions{models::Positions::learned, models::Positions::rotary,
                                 models::Positions::sinusoidal, models::Positions::relative,
                                 models::Positions::none};
+constexpr std::int64_t kT5Buckets = 32;  // [arXiv:1910.10683, sec. 2.1]
 constexpr RealRange kProbability{.least = 0.0, .most = 1.0};
 
 /// `value` where a base exists, else nothing: the key is then required.
@@ -67,6 +69,7 @@ void read_tables(Reader& in, ModelConfig& m, const ModelConfig* base) {
     m.patch = read_count(in.take("patch"), kPixels, base_or_required(base, m.patch));
     m.channels = read_count(in.take("channels"), kChannels, base != nullptr ? m.channels : 3);
     m.vocab = 0;
+    set_patches(m);
   } else {
     m.vocab = read_count(in.take("vocab"), kVocab, base_or_required(base, m.vocab));
     const Place sequence = in.take("sequence");
@@ -79,7 +82,10 @@ void read_tables(Reader& in, ModelConfig& m, const ModelConfig* base) {
   }
   m.classes = read_count(in.take("classes"), {0, kVocab.most}, m.classes);
   m.types = read_count(in.take("types"), {0, 10'000}, m.types);
-  m.relative_buckets = read_count(in.take("relative_buckets"), {0, 1'000'000}, m.relative_buckets);
+  const bool relative = m.positions == models::Positions::relative;
+  const std::int64_t buckets = relative && m.relative_buckets == 0 ? kT5Buckets : m.relative_buckets;
+  m.relative_buckets =
+      read_count(in.take("relative_buckets"), {0, 1'000'000}, relative ? buckets : 0);
 }
 
 void read_kinds(Reader& in, ModelConfig& m, const ModelConfig* base) {
@@ -92,6 +98,7 @@ void read_kinds(Reader& in, ModelConfig& m, const ModelConfig* base) {
   if (base == nullptr) {
     m.causal = m.family == Family::decoder || m.family == Family::encoder_decoder;
     m.head = m.family != Family::vision;
+    m.tied_embedding = m.head;
   }
 }
 
@@ -118,6 +125,12 @@ void read_flags(Reader& in, ModelConfig& m) {
 }
 
 }  // namespace
+
+void set_patches(ModelConfig& model) {
+  const std::int64_t side = model.image / std::max<std::int64_t>(1, model.patch);
+  model.sequence = side * side + 1;
+  model.max_positions = model.positions == models::Positions::learned ? model.sequence : 0;
+}
 
 ModelConfig read_model_fields(Reader& in, const ModelConfig* base) {
   ModelConfig m = base != nullptr ? *base : ModelConfig{};

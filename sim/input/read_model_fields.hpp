@@ -12,4 +12,7 @@ namespace tsim::sim {
 /// it still.
 models::ModelConfig read_model_fields(Reader& in, const models::ModelConfig* base);
 
+/// Sequence and position rows of a vision model: a token for each patch, and the class token.
+void set_patches(models::ModelConfig& model);
+
 }  // namespace tsim::sim
