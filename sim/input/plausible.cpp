@@ -8,18 +8,21 @@ namespace tsim::sim {
 namespace {
 
 struct SparsePeak {
+  int bytes;  // of the format
   double tflops;
   double dense;
   std::string_view device;
 };
 // Vendors print these with the note "with sparsity"; dense matrices reach half.
 constexpr std::array kSparsePeaks{
-    SparsePeak{624, 312, "A100 fp16/bf16"},    // NVIDIA A100 datasheet, 2021
-    SparsePeak{1248, 624, "A100 int8"},        // the same
-    SparsePeak{1979, 989.4, "H100 SXM fp16/bf16"},  // NVIDIA H100 datasheet, 2023
-    SparsePeak{3958, 1978.9, "H100 SXM fp8/int8"},  // the same
-    SparsePeak{1513, 756, "H100 PCIe fp16/bf16"},   // NVIDIA H100 PCIe datasheet, 2022
-    SparsePeak{4500, 2250, "B200 fp16/bf16"},       // NVIDIA HGX B200 datasheet, 2024
+    SparsePeak{2, 624, 312, "A100 fp16/bf16"},         // NVIDIA A100 datasheet, 2021
+    SparsePeak{1, 1248, 624, "A100 int8"},             // the same
+    SparsePeak{2, 1979, 989.4, "H100 SXM fp16/bf16"},  // NVIDIA H100 datasheet, 2023
+    SparsePeak{1, 3958, 1978.9, "H100 SXM fp8/int8"},  // the same
+    SparsePeak{2, 1513, 756, "H100 PCIe fp16/bf16"},   // NVIDIA H100 PCIe datasheet, 2022
+    SparsePeak{1, 3026, 1513, "H100 PCIe fp8/int8"},   // the same
+    SparsePeak{2, 4500, 2250, "B200 fp16/bf16"},       // NVIDIA HGX B200 datasheet, 2024
+    SparsePeak{1, 9000, 4500, "B200 fp8/int8"},        // the same
 };
 constexpr double kFastestNic = 100e9;      // 800 Gb/s, NVIDIA ConnectX-8, 2024
 constexpr double kFastestNvlink = 900e9;   // NVLink 5, per direction, NVIDIA Blackwell, 2024
@@ -46,9 +49,9 @@ void warn_if_faster(const Place& place, double rate, double limit, const std::st
 
 }  // namespace
 
-void warn_if_sparse(const Place& place, FlopsPerSecond rate) {
+void warn_if_sparse(const Place& place, models::DType dtype, FlopsPerSecond rate) {
   for (const SparsePeak& peak : kSparsePeaks) {
-    if (std::abs(rate.value / 1e12 / peak.tflops - 1.0) < 1e-3) {
+    if (peak.bytes == size_of(dtype) && std::abs(rate.value / 1e12 / peak.tflops - 1.0) < 1e-3) {
       warn(place, shown(peak.tflops) + " TFLOP/s is the " + std::string(peak.device) +
                       " figure for 2:1 sparse matrices; hint: the dense peak is \"" +
                       shown(peak.dense) + " TFLOP/s\"");

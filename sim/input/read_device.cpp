@@ -33,7 +33,7 @@ std::vector<cost::PeakRate> read_peaks(Reader in) {
     const Place place = in.take(models::name_of(dtype));
     if (!place.present()) { continue; }
     peaks.push_back({dtype, {read_quantity(place, Dimension::compute)}});
-    warn_if_sparse(place, peaks.back().rate);
+    warn_if_sparse(place, dtype, peaks.back().rate);
   }
   in.finish();
   return peaks;

@@ -44,7 +44,7 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   for (const std::string_view candidate : candidates) {
     const std::string have = lower(candidate);
     const int edits = edit_distance(wanted, have);
-    if (edits < best && 2 * static_cast<std::size_t>(edits) < have.size()) {
+    if (edits < best && 2 * static_cast<std::size_t>(edits) <= have.size()) {
       best = edits;
       by_edits = candidate;
     }

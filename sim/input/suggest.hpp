@@ -11,7 +11,7 @@ namespace tsim::sim {
 /// Single-letter insertions, removals, changes and swaps of neighbours that turn `a` into `b`.
 int edit_distance(std::string_view a, std::string_view b);
 
-/// The candidate nearest to `word`, ignoring case: one at most 2 edits away (and fewer than half of
+/// The candidate nearest to `word`, ignoring case: one at most 2 edits away (and at most half of
 /// its letters), or else the shortest that begins with `word` or that `word` begins with. Empty
 /// when there is none.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);

@@ -1,6 +1,8 @@
 // A small scenario that is right, for tests that make one thing of it wrong.
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <string>
 #include <vector>
 
@@ -42,3 +44,13 @@ inline std::vector<std::string> problems_with(const std::vector<std::string>& ov
 using Texts = std::vector<std::string>;
 
 }  // namespace tsim::sim
+
+/// Failing tests show the texts.
+template <>
+struct doctest::StringMaker<std::vector<std::string>> {
+  static String convert(const std::vector<std::string>& texts) {
+    std::string all;
+    for (const std::string& text : texts) { all += "\n    " + text; }
+    return all.c_str();
+  }
+};

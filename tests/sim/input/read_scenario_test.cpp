@@ -87,7 +87,7 @@ TEST_CASE("unknown keys are errors at every level, with the nearest known key") 
 TEST_CASE("names that are not known are errors with the nearest one") {
   CHECK(problems_with({"/strategy/schedule=1b1f"}) ==
         Texts{"/strategy/schedule: found \"1b1f\", expected one of naive, gpipe, 1f1b, "
-              "interleaved"});
+              "interleaved; hint: did you mean \"1f1b\"?"});
   CHECK(problems_with({"/strategy/schedule=gpip"}) ==
         Texts{"/strategy/schedule: found \"gpip\", expected one of naive, gpipe, 1f1b, "
               "interleaved; hint: did you mean \"gpipe\"?"});
