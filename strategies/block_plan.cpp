@@ -141,9 +141,11 @@ void add_backward(const GradientKernels& kernels, const Context& c, BackwardPiec
     }
     out.add(piece, k);
   }
-  const bool beside = c.overlap_tensor && !kernels.weights.empty();
+  const bool overlap = c.overlap_tensor && !kernels.weights.empty();
+  const std::size_t before = out.pieces.size();
   out.add_comms(c.comms.after_backward_input, ops,
-                beside ? PieceKind::async_comm : PieceKind::comm);
+                overlap ? PieceKind::async_comm : PieceKind::comm);
+  const bool beside = overlap && out.pieces.size() > before;
   for (const Kernel* w : kernels.weights) {
     Piece piece = compute_piece(*w, c.device, Phase::backward);
     piece.model_flops = backward_model_flops(c.graph, *w, 1.0);
