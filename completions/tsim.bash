@@ -1,0 +1,51 @@
+# Completion of tsim for bash: source this file, or install it as
+# share/bash-completion/completions/tsim.
+
+# Sets COMPREPLY to the files that begin with $1 and end with $2, and to folders.
+_tsim_files() {
+  local name
+  COMPREPLY=()
+  compopt -o filenames 2>/dev/null
+  while IFS= read -r name; do
+    if [[ -d $name || $name == *$2 ]]; then COMPREPLY+=("$name"); fi
+  done < <(compgen -f -- "$1")
+}
+
+_tsim_words() {
+  mapfile -t COMPREPLY < <(compgen -W "$2" -- "$1")
+}
+
+_tsim() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous='' command='' i
+  if ((COMP_CWORD > 0)); then previous=${COMP_WORDS[COMP_CWORD - 1]}; fi
+  for ((i = 1; i < COMP_CWORD; ++i)); do
+    if [[ ${COMP_WORDS[i]} != -* ]]; then
+      command=${COMP_WORDS[i]}
+      break
+    fi
+  done
+
+  case $previous in
+    --trace) _tsim_files "$current" .json; return ;;
+    --device) _tsim_words "$current" "$("${COMP_WORDS[0]}" devices --names 2>/dev/null)"; return ;;
+    --dtype) _tsim_words "$current" 'fp32 tf32 fp16 bf16 fp8 int16 int8'; return ;;
+    --fusion) _tsim_words "$current" 'none framework full'; return ;;
+    --set | --trace-ranks | --micro-batch | --sequence) COMPREPLY=(); return ;;
+  esac
+
+  case $command:$current in
+    :-*) _tsim_words "$current" '--help --version' ;;
+    :*) _tsim_words "$current" 'run models devices explain' ;;
+    run:-*) _tsim_words "$current" '--help --json --trace --trace-ranks --set' ;;
+    run:*) _tsim_files "$current" .json ;;
+    models:* | devices:*) _tsim_words "$current" '--help --json --names' ;;
+    explain:-*)
+      _tsim_words "$current" '--help --micro-batch --sequence --device --dtype --fusion
+        --flash-attention --no-dropout --json'
+      ;;
+    explain:*/*) _tsim_files "$current" .json ;;
+    explain:*) _tsim_words "$current" "$("${COMP_WORDS[0]}" models --names 2>/dev/null)" ;;
+  esac
+}
+
+complete -F _tsim tsim

@@ -10,9 +10,11 @@ namespace tsim::models {
 
 /// How far neighbouring operators are joined into one kernel.
 ///  none       every operator is a kernel of its own
-///  framework  what training frameworks do: bias+activation, bias+dropout+add, scale+mask+softmax
-///  full       neighbours with compatible iteration spaces (the same, or differing by one
-///             reduction) are joined until none are left   [arXiv:2007.00072, sec. 4]
+///  framework  what training frameworks do: Megatron-LM's bias+activation, bias+dropout+add and
+///             scale+mask+softmax; any other bias in the epilogue of its product (nn.Linear)
+///  full       further, neighbours with compatible iteration spaces (the same, or differing by one
+///             reduction) are joined until none are left; contractions stay kernels of their own
+///             [arXiv:2007.00072, sec. 4]
 enum class Fusion : std::uint8_t { none, framework, full };
 std::string_view name_of(Fusion fusion);
 
@@ -22,11 +24,11 @@ struct Kernel {
   OpClass cls{};
   Part part{};
   DType dtype = DType::fp16;  // of the arithmetic's inputs
-  Flops flops;                // executed
-  Bytes bytes;                // moved to and from device memory
+  Flops flops{};              // executed
+  Bytes bytes{};              // moved to and from device memory
   /// A contraction as `batch` products [m, k] x [k, n]; zero otherwise.
   std::int64_t batch = 0, m = 0, n = 0, k = 0;
-  std::vector<OpId> ops;  // the operators it runs; the first gives its name
+  std::vector<OpId> ops{};  // the operators it runs; the first gives its name
 };
 
 /// Kernels of one block. The backward is split so that schedules may delay the weight part.
@@ -40,8 +42,12 @@ struct BlockKernels {
 std::vector<std::vector<OpId>> fuse(const OpGraph& graph, Fusion fusion);
 
 /// Kernels of `graph`. The backward of a contraction is two contractions of the same size (one when
-/// the input needs no gradient); of any other operator one kernel that reads the output's gradient
-/// and what was saved and writes the input's gradient.
+/// the input needs no gradient; one of 2.5 times the FLOPs for a flash attention); of any other
+/// group one kernel that reads the output's gradient and what was saved and writes the input's
+/// gradient. A residual and a bias hand the gradient on; a bias's or table's own gradient is a sum
+/// over tokens, and where several kernels read a tensor their gradients are added up: kernels of
+/// their own ("x.weight_gradient", "x.gradient_sum") unless `fusion` is full.
+/// A kernel's bytes are the operands of its operators, without the tensors that stay inside it.
 BlockKernels kernels(const OpGraph& graph, Fusion fusion);
 
 /// Tensors kept for the backward when fused kernels need not write what lies inside them: with

@@ -18,8 +18,22 @@ namespace tsim::models {
 /// qkv = heads + 2 kv_heads (a fused projection). key_sequence is the sequence as keys see it.
 /// gate_ffn = ffn columns of a fused gated projection (2 ffn). patch = elements of one patch.
 enum class Axis : std::uint8_t {
-  batch, sequence, key_sequence, hidden, qkv, heads, kv_heads, head_dim, ffn, gate_ffn,
-  vocab, positions, types, patch, classes, pooled
+  batch,
+  sequence,
+  key_sequence,
+  hidden,
+  qkv,
+  heads,
+  kv_heads,
+  head_dim,
+  ffn,
+  gate_ffn,
+  vocab,
+  positions,
+  types,
+  patch,
+  classes,
+  pooled
 };
 std::string_view name_of(Axis axis);
 
@@ -46,16 +60,39 @@ enum class OpKind : std::uint8_t {
   matmul,            // activation x weight
   attention_matmul,  // activation x activation, batched over heads
   flash_attention,   // scores, softmax and weighted sum in one kernel
-  softmax, layer_norm, rms_norm, cross_entropy,
-  bias, scale, mask, dropout, activation, gated_activation, residual_add, rotary,
-  embedding, cast, reshape
+  softmax,
+  layer_norm,
+  rms_norm,
+  cross_entropy,
+  bias,
+  scale,
+  mask,
+  dropout,
+  activation,
+  gated_activation,
+  residual_add,
+  rotary,
+  embedding,
+  cast,
+  reshape
 };
 std::string_view name_of(OpKind kind);
 
 /// Where in a block the operator sits: recomputation and reports select by it.
-enum class Part : std::uint8_t { embedding, norm, attention, attention_core, mlp, residual, head, loss };
+enum class Part : std::uint8_t {
+  embedding,
+  norm,
+  attention,
+  attention_core,
+  mlp,
+  residual,
+  head,
+  loss
+};
 std::string_view name_of(Part part);
 
+/// mask: of a dropout. statistic: what a normalisation keeps per row (mean, log-sum-exp). index:
+/// ids, labels, pixels, attention masks: inputs without a gradient.
 enum class Role : std::uint8_t { activation, weight, mask, statistic, index };
 
 using TensorId = std::int32_t;
@@ -86,16 +123,18 @@ struct Op {
   OpKind kind{};
   OpClass cls{};
   Part part{};
-  Shape space;                 // the iteration space: the output's axes, then the reduced ones
-  int reduced = 0;             // how many of the last axes of `space` are summed over
+  Shape space{};  // the iteration space: the output's axes, then the reduced ones
+  /// How many of the last axes of `space` are summed over. A normalisation's output has the axis
+  /// that its statistics reduce.
+  int reduced = 0;
   double flops_per_point = 0;  // 2 for a contraction's multiply and add
   /// Share of the points that the kernel executes: (1 + 1/s)/2 for causal flash attention. Model
   /// FLOPs count all points, as papers do.
   double executed = 1.0;
-  std::vector<Operand> inputs;   // activations, masks, statistics, indices
-  std::vector<Operand> weights;  // trained tensors
-  std::vector<Operand> outputs;
-  std::vector<TensorId> saved;  // inputs or outputs that the backward needs
+  std::vector<Operand> inputs{};   // activations, masks, statistics, indices
+  std::vector<Operand> weights{};  // trained tensors
+  std::vector<Operand> outputs{};
+  std::vector<TensorId> saved{};     // inputs or outputs that the backward needs
   bool input_needs_gradient = true;  // false for a lookup of indices or of pixels
   bool operator==(const Op&) const = default;
 };
@@ -106,8 +145,10 @@ Flops model_flops(const Op& op);
 struct OpGraph {
   std::vector<Tensor> tensors;
   std::vector<Op> ops;
-  TensorId input = -1;   // the activation that enters the block; -1 when indices or pixels do
-  TensorId memory = -1;  // a decoder layer's second input, the encoder's output; -1 otherwise
+  TensorId input = -1;  // the activation that enters the block; -1 when indices or pixels do
+  /// The encoder's output: a decoder layer's second input, which a decoder embedding hands on. -1
+  /// elsewhere.
+  TensorId memory = -1;
   TensorId output = -1;  // the activation that leaves it; -1 when the block ends in a loss
   bool operator==(const OpGraph&) const = default;
 };
@@ -122,7 +163,8 @@ OpGraph topologically_sorted(OpGraph graph);
 /// Trained elements of the block.
 std::int64_t parameters(const OpGraph& graph);
 
-/// Distinct tensors kept for the backward, each once, and their bytes.
+/// Distinct tensors kept for the backward, each once, and their bytes. A decoder layer's `memory`
+/// is not among them: all layers share it, and the decoder embedding that hands it on lists it.
 std::vector<TensorId> saved_tensors(const OpGraph& graph);
 Bytes saved_bytes(const OpGraph& graph);
 

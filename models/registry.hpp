@@ -9,7 +9,7 @@
 
 namespace tsim::models {
 
-/// All named models, sorted by family and size; each with its source.
+/// All named models by family, then by series, then by size; each with its source.
 std::span<const ModelConfig> registry();
 
 /// The model called `name` (exact), if there is one.

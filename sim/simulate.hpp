@@ -1,27 +1,20 @@
-// From a scenario to its timeline.
+// One run of a task graph with a SimGrid engine of its own.
 #pragma once
 
-#include <memory>
+#include <span>
 
-#include "sim/scenario.hpp"
+#include "cost/topology.hpp"
+#include "sim/replay.hpp"
 #include "sim/timeline.hpp"
-#include "strategies/build_tasks.hpp"
-#include "strategies/closed_form.hpp"
+#include "strategies/task_graph.hpp"
 
 namespace tsim::sim {
 
-/// Everything that a report is read from.
-struct Simulation {
-  models::Model model;
-  std::vector<strategies::StagePlan> stages;
-  strategies::FoldedAxes folded;
-  strategies::TaskGraph graph;
-  Timeline timeline;
-  strategies::ClosedForm closed_form;
-};
-
-/// Runs one iteration of `scenario`, which has been checked. Throws Stuck when tasks wait for each
-/// other for ever.
-Simulation simulate(const Scenario& scenario);
+/// Replays `graph` with bandwidth shared where communications meet. SimGrid's engine and clock are
+/// one for a process, so the run happens in a child process with a fresh one: a graph gives the
+/// same bytes whatever was simulated before. (A SimGridNetwork run by this process itself moves the
+/// clock that children inherit, and with it the last digits.) `channels` is the topology's whole
+/// list. Throws Stuck, and std::runtime_error when the child does not end well.
+Timeline simulate(const strategies::TaskGraph& graph, std::span<const cost::Channel> channels);
 
 }  // namespace tsim::sim

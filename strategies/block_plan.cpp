@@ -78,7 +78,7 @@ void add_gradients(const OpGraph& graph, const std::vector<OpId>& ops, Piece& pi
   }
 }
 
-/// Twice the forward's model FLOPs of the contractions in `ops`, in halves: input and weight.
+/// `share` of the forward's model FLOPs of the contractions that `kernel` belongs to.
 Flops backward_model_flops(const OpGraph& graph, const Kernel& kernel, double share) {
   Flops sum;
   for (const OpId op : kernel.ops) {
@@ -89,25 +89,51 @@ Flops backward_model_flops(const OpGraph& graph, const Kernel& kernel, double sh
   return sum;
 }
 
-/// One kernel of the input's gradient with the communication around it and the weight kernels of
-/// the same operators.
-void add_backward(const Kernel* input, const std::vector<const Kernel*>& weights, const Context& c,
-                  std::vector<Piece>& pieces) {
+/// The kernels that make one operator's gradients: of its inputs (two products for an attention
+/// product, whose operands are both activations) and of its weights.
+struct GradientKernels {
+  std::vector<const Kernel*> inputs;
+  std::vector<const Kernel*> weights;
+};
+
+GradientKernels gradient_kernels(const models::BlockKernels& kernels, OpId op) {
+  const auto ending_at = [op](const std::vector<Kernel>& list) {
+    std::vector<const Kernel*> found;
+    for (const Kernel& k : list) {
+      if (*std::max_element(k.ops.begin(), k.ops.end()) == op) { found.push_back(&k); }
+    }
+    return found;
+  };
+  return {ending_at(kernels.backward_input), ending_at(kernels.backward_weight)};
+}
+
+/// Kernels of the inputs' gradients with the communication around them, then the weights'.
+void add_backward(const GradientKernels& kernels, const Context& c, std::vector<Piece>& pieces) {
   std::vector<OpId> ops;
-  if (input != nullptr) { ops = input->ops; }
-  for (const Kernel* w : weights) { ops.insert(ops.end(), w->ops.begin(), w->ops.end()); }
+  for (const auto* list : {&kernels.inputs, &kernels.weights}) {
+    for (const Kernel* k : *list) { ops.insert(ops.end(), k->ops.begin(), k->ops.end()); }
+  }
   add_comms(c.comms.before_backward, ops, Phase::backward, pieces);
-  if (input != nullptr) {
-    Piece piece = compute_piece(*input, c.device, Phase::backward);
-    // An attention product has two operands that need a gradient and no weight: both are here.
-    piece.model_flops = backward_model_flops(c.graph, *input, weights.empty() ? 2.0 : 1.0);
-    if (weights.empty()) { add_gradients(c.graph, input->ops, piece); }
+  // An operator's backward is twice its forward: half for the weights, or all for the inputs.
+  const auto products = std::count_if(
+      kernels.inputs.begin(), kernels.inputs.end(),
+      [](const Kernel* k) { return k->cls == models::OpClass::contraction; });
+  const double input_share =
+      (kernels.weights.empty() ? 2.0 : 1.0) / std::max(1.0, static_cast<double>(products));
+  for (const Kernel* k : kernels.inputs) {
+    Piece piece = compute_piece(*k, c.device, Phase::backward);
+    if (k->cls == models::OpClass::contraction) {
+      piece.model_flops = backward_model_flops(c.graph, *k, input_share);
+    }
+    if (kernels.weights.empty() && k == kernels.inputs.back()) {
+      add_gradients(c.graph, k->ops, piece);
+    }
     pieces.push_back(piece);
   }
-  const bool beside = c.overlap_tensor && !weights.empty();
+  const bool beside = c.overlap_tensor && !kernels.weights.empty();
   add_comms(c.comms.after_backward_input, ops, Phase::backward, pieces,
             beside ? PieceKind::async_comm : PieceKind::comm);
-  for (const Kernel* w : weights) {
+  for (const Kernel* w : kernels.weights) {
     Piece piece = compute_piece(*w, c.device, Phase::backward);
     piece.model_flops = backward_model_flops(c.graph, *w, 1.0);
     add_gradients(c.graph, w->ops, piece);
@@ -124,19 +150,7 @@ void add_backward(const Kernel* input, const std::vector<const Kernel*>& weights
 std::vector<Piece> backward_pieces(const models::BlockKernels& kernels, const Context& c) {
   std::vector<Piece> pieces;
   for (auto op = static_cast<OpId>(c.graph.ops.size()) - 1; op >= 0; --op) {
-    const auto last_op_is = [op](const Kernel& k) {
-      return *std::max_element(k.ops.begin(), k.ops.end()) == op;
-    };
-    const auto input =
-        std::find_if(kernels.backward_input.begin(), kernels.backward_input.end(), last_op_is);
-    std::vector<const Kernel*> weights;
-    for (const Kernel& k : kernels.backward_weight) {
-      if (last_op_is(k)) { weights.push_back(&k); }
-    }
-    const bool found = input != kernels.backward_input.end();
-    if (found || !weights.empty()) {
-      add_backward(found ? &*input : nullptr, weights, c, pieces);
-    }
+    add_backward(gradient_kernels(kernels, op), c, pieces);
   }
   return pieces;
 }

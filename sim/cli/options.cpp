@@ -1,13 +1,14 @@
 #include "sim/cli/options.hpp"
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <memory>
 #include <string_view>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
 
 #include "models/dtype.hpp"
 #include "models/kernel.hpp"
@@ -46,7 +47,7 @@ CLI::Validator count_from(std::int64_t least) {
     if (failure == std::errc{} && stop == end && value >= least && value <= kMostCount) {
       return {};
     }
-    return "found " + sim::quoted(text) + ", expected a whole number from " +
+    return "found " + sim::in_quotes(text) + ", expected a whole number from " +
            std::to_string(least) + " to " + std::to_string(kMostCount);
   };
   return {check, "", "count"};
@@ -57,7 +58,7 @@ CLI::Validator one_of(std::vector<std::string_view> names) {
   const auto check = [names = std::move(names)](const std::string& text) -> std::string {
     if (std::find(names.begin(), names.end(), text) != names.end()) { return {}; }
     const std::string hint = sim::did_you_mean(text, names);
-    return "found " + sim::quoted(text) + ", expected one of " + sim::join(names) +
+    return "found " + sim::in_quotes(text) + ", expected one of " + sim::join(names) +
            (hint.empty() ? "" : "; hint: " + hint);
   };
   return {check, "", "choice"};
@@ -69,7 +70,7 @@ CLI::Validator setting() {
     if (text.starts_with('/') && text.find('=') > 1 && text.find('=') != std::string::npos) {
       return {};
     }
-    return "found " + sim::quoted(text) +
+    return "found " + sim::in_quotes(text) +
            ", expected /json/pointer=value, such as /strategy/data=4";
   };
   return {check, "", "setting"};
@@ -126,8 +127,7 @@ void add_run(CLI::App& app, Parsed& parsed) {
       ->check(setting())
       ->allow_extra_args(false)
       ->type_name("/json/pointer=value");
-  run.footer(
-      "Example:\n  tsim run scenarios/bert_4mlu.json --set /strategy/schedule=gpipe --json");
+  run.footer("Example:\n  tsim run scenarios/bert_4mlu.json --set /strategy/schedule=gpipe --json");
 }
 
 void add_models(CLI::App& app, Parsed& parsed) {
@@ -208,8 +208,7 @@ std::vector<std::string> known_words(const CLI::App& app, bool options) {
       for (const std::string& name : option->get_lnames()) { words.push_back("--" + name); }
     }
   } else {
-    for (const CLI::App* subcommand :
-         app.get_subcommands(std::function<bool(const CLI::App*)>{})) {
+    for (const CLI::App* subcommand : app.get_subcommands(std::function<bool(const CLI::App*)>{})) {
       words.push_back(subcommand->get_name());
     }
   }
@@ -231,10 +230,10 @@ Message unknown_argument(CLI::App& app, const std::string& argument) {
   const std::vector<std::string> words = known_words(app, option);
   const std::vector<std::string_view> candidates(words.begin(), words.end());
   const std::string hint = sim::did_you_mean(argument, candidates);
-  const char* const what = option                            ? "unknown option "
+  const char* const what = option                        ? "unknown option "
                            : app.get_parent() == nullptr ? "unknown command "
-                                                             : "unexpected argument ";
-  return wrong(app, what + sim::quoted(argument) + (hint.empty() ? "" : "; hint: " + hint));
+                                                         : "unexpected argument ";
+  return wrong(app, what + sim::in_quotes(argument) + (hint.empty() ? "" : "; hint: " + hint));
 }
 
 Message message_of(CLI::App& app, const CLI::ParseError& error) {
@@ -268,9 +267,7 @@ Command parse_options(const std::vector<std::string>& arguments) {
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants it
   try {
     app->parse(std::move(reversed));
-  } catch (const CLI::ParseError& error) {
-    return message_of(*app, error);
-  }
+  } catch (const CLI::ParseError& error) { return message_of(*app, error); }
   return command_of(*app, parsed);
 }
 

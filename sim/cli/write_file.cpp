@@ -52,9 +52,7 @@ void write_file(const fs::path& path, const std::function<void(std::ostream&)>& 
   fs::path target = fs::canonical(path, missing);
   if (missing) { target = path; }
   const fs::file_status status = fs::status(target, missing);
-  if (fs::is_directory(status)) {
-    fail(path, std::make_error_code(std::errc::is_a_directory));
-  }
+  if (fs::is_directory(status)) { fail(path, std::make_error_code(std::errc::is_a_directory)); }
   if (fs::exists(status) && !fs::is_regular_file(status)) {
     write_directly(target, path, write);
     return;

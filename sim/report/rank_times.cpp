@@ -1,6 +1,7 @@
 #include "sim/report/rank_times.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace tsim::sim {
 namespace {

@@ -1,16 +1,13 @@
 // The answer to a scenario: figures only, no formatting.
 #pragma once
 
-#include <array>
 #include <string>
 #include <vector>
 
-#include "sim/simulate.hpp"
+#include "sim/memory_trace.hpp"
+#include "sim/simulation.hpp"
 
 namespace tsim::sim {
-
-using MemoryByClass = std::array<Bytes, strategies::kMemoryClasses>;
-Bytes total(const MemoryByClass& memory);
 
 /// One rank's step: busy + exposed communication + idle = step time.
 struct RankTimes {
@@ -32,7 +29,7 @@ struct StageReport {
 };
 
 /// Share of the critical path by what runs on it.
-struct PathShare {
+struct PathRow {
   std::string what;  // "forward", "tensor-parallel all-reduce", ...
   Seconds time;
 };
@@ -68,7 +65,7 @@ struct Report {
   double exposed_fraction = 0;
   double busy_fraction = 0;
   std::vector<StageReport> stages;
-  std::vector<PathShare> critical_path;  // largest first; adds up to `step`
+  std::vector<PathRow> critical_path;    // largest first; adds up to `step`
   std::vector<ChannelLoad> busiest;      // the five most used
   std::vector<CommRow> communications;
   std::size_t heaviest_stage = 0;

@@ -72,8 +72,8 @@ void add_stages(const Simulation& s, const std::vector<RankTimes>& times, Report
     StageReport& row = report.stages[stage];
     const StagePlan& plan = s.stages[stage];
     const bool first = last_end[stage] < 0;
-    if (first || total(peaks[rank].by_class) > total(row.peak)) {
-      row.peak = peaks[rank].by_class;
+    if (first || total(peaks[rank].at_peak) > total(row.peak)) {
+      row.peak = peaks[rank].at_peak;
       row.first_rank = s.graph.ranks[rank].global;
     }
     const double end = tasks[rank].empty() ? 0 : s.timeline.end[tasks[rank].back()];
@@ -177,6 +177,22 @@ void add_communications(const Simulation& s, Report& report) {
   }
 }
 
+/// "backward", "forward (tp)".
+std::string path_text(const PathShare& share) {
+  const std::string phase(strategies::name_of(share.phase));
+  if (share.kind == TaskKind::compute) { return phase; }
+  return share.phase == strategies::Phase::forward || share.phase == strategies::Phase::backward ||
+                 share.phase == strategies::Phase::recompute
+             ? std::string(strategies::name_of(share.stream)) + " communication, " + phase
+             : phase;
+}
+
+void add_critical_path(const Simulation& s, Report& report) {
+  for (const PathShare& share : critical_path(s.graph, s.timeline).shares) {
+    report.critical_path.push_back({path_text(share), share.time});
+  }
+}
+
 void add_verdict(const Scenario& scenario, Report& report) {
   Bytes largest{-1};
   for (std::size_t i = 0; i < report.stages.size(); ++i) {
@@ -196,12 +212,6 @@ void add_verdict(const Scenario& scenario, Report& report) {
 
 }  // namespace
 
-Bytes total(const MemoryByClass& memory) {
-  Bytes sum;
-  for (const Bytes b : memory) { sum += b; }
-  return sum;
-}
-
 Report summarise(const Scenario& scenario, const Simulation& simulation) {
   Report report;
   report.title = scenario.name;
@@ -219,7 +229,7 @@ Report summarise(const Scenario& scenario, const Simulation& simulation) {
   add_channels(scenario, simulation, report);
   add_communications(simulation, report);
   add_verdict(scenario, report);
-  report.critical_path = path_shares(simulation.graph, simulation.timeline);
+  add_critical_path(simulation, report);
   return report;
 }
 

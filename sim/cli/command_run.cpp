@@ -1,0 +1,68 @@
+#include <ostream>
+
+#include "sim/cli/commands.hpp"
+#include "sim/cli/format.hpp"
+#include "sim/cli/print_report.hpp"
+#include "sim/cli/print_trace.hpp"
+#include "sim/cli/write_file.hpp"
+#include "sim/input/read_scenario.hpp"
+#include "sim/replay.hpp"
+
+namespace tsim::cli {
+namespace {
+
+std::vector<std::string> overrides(const RunOptions& options) {
+  std::vector<std::string> texts;
+  for (const Setting& s : options.settings) { texts.push_back(s.pointer + "=" + s.value); }
+  return texts;
+}
+
+/// "rank 0 needs 93.1 GiB, h100-sxm has 80.0 GiB (parameters 35.0 GiB, ...)"
+void explain_misfit(const sim::Report& r, std::ostream& err) {
+  const sim::StageReport& stage = r.stages[r.heaviest_stage];
+  err << "tsim: rank " << stage.first_rank << " (stage " << stage.stage << ") needs "
+      << format(r.needed) << ", " << r.device << " has " << format(r.capacity) << " (";
+  const char* separator = "";
+  for (int c = 0; c < strategies::kMemoryClasses; ++c) {
+    const Bytes bytes = stage.peak[static_cast<std::size_t>(c)];
+    if (bytes.value == 0) { continue; }
+    err << separator << strategies::name_of(static_cast<strategies::MemoryClass>(c)) << " "
+        << format(bytes);
+    separator = ", ";
+  }
+  if (r.allowance.value > 0) { err << separator << "set aside " << format(r.allowance); }
+  err << ")";
+  separator = "; hint: ";
+  for (const std::string& hint : r.hints) {
+    err << separator << hint;
+    separator = ", ";
+  }
+  err << "\n";
+}
+
+void write_trace(const RunOptions& options, const sim::Simulation& simulation) {
+  write_file(options.trace, [&](std::ostream& out) {
+    print_trace(simulation.graph, simulation.timeline, options.trace_ranks, out);
+  });
+}
+
+}  // namespace
+
+int run_command(const RunOptions& options, std::ostream& out, std::ostream& err) {
+  const sim::ScenarioFile file = sim::read_scenario_file(options.scenario, overrides(options));
+  std::vector<Answer> answers;
+  const auto answer = [&](const std::string& name, const sim::Scenario& scenario) {
+    const sim::Simulation simulation = sim::run_scenario(scenario);
+    if (answers.empty() && !options.trace.empty()) { write_trace(options, simulation); }
+    answers.push_back({name, &scenario, summarise(scenario, simulation)});
+  };
+  answer(file.variants.empty() ? file.base.name : "as described", file.base);
+  for (const auto& variant : file.variants) { answer(variant.name, variant.scenario); }
+  (options.json ? print_json : print_text)(answers, out);
+  const sim::Report& first = answers.front().report;
+  if (first.fits) { return 0; }
+  explain_misfit(first, err);
+  return kNoAnswer;
+}
+
+}  // namespace tsim::cli

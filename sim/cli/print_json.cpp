@@ -1,0 +1,114 @@
+#include <ostream>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/cli/print_report.hpp"
+
+namespace tsim::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using sim::Report;
+
+Json memory_json(const sim::MemoryByClass& memory) {
+  Json json;
+  for (int c = 0; c < strategies::kMemoryClasses; ++c) {
+    const auto name = strategies::name_of(static_cast<strategies::MemoryClass>(c));
+    json[std::string(name) + "_bytes"] = memory[static_cast<std::size_t>(c)].value;
+  }
+  json["total_bytes"] = sim::total(memory).value;
+  return json;
+}
+
+Json stages_json(const Report& r) {
+  Json list = Json::array();
+  for (const sim::StageReport& s : r.stages) {
+    list.push_back({{"stage", s.stage},
+                    {"contents", s.contents},
+                    {"layers", s.layers},
+                    {"parameters_per_rank", s.parameters},
+                    {"busy_s", s.times.busy.value},
+                    {"exposed_communication_s", s.times.exposed.value},
+                    {"idle_s", s.times.idle.value},
+                    {"communication_s", s.times.communication.value},
+                    {"micro_batches_in_flight", s.in_flight},
+                    {"peak_memory", memory_json(s.peak)}});
+  }
+  return list;
+}
+
+Json communications_json(const Report& r) {
+  Json list = Json::array();
+  for (const sim::CommRow& c : r.communications) {
+    list.push_back({{"what", c.label},
+                    {"algorithm", c.algorithm},
+                    {"ranks", c.ranks},
+                    {"size_bytes", c.payload.value},
+                    {"count", c.count},
+                    {"mean_s", c.each.value}});
+  }
+  return list;
+}
+
+Json report_json(const Answer& a) {
+  const Report& r = a.report;
+  const sim::Scenario& s = *a.scenario;
+  Json json{{"name", a.name},
+            {"model", s.model.name},
+            {"parameters", models::parameters(s.model)},
+            {"devices", r.devices},
+            {"device", r.device},
+            {"layout",
+             {{"tensor", s.strategy.tensor},
+              {"pipeline", s.strategy.pipeline},
+              {"data", s.strategy.data},
+              {"chunks", s.strategy.chunks}}},
+            {"step_time_s", r.step.value},
+            {"samples_per_s", r.samples_per_second},
+            {"tokens_per_s", r.tokens_per_second},
+            {"model_flops", r.model_flops.value},
+            {"hardware_flops", r.hardware_flops.value},
+            {"model_tflops_per_s_per_device", r.model_tflops_per_device}};
+  json["mfu"] = r.has_peak ? Json(r.mfu) : Json(nullptr);
+  json["hfu"] = r.has_peak ? Json(r.hfu) : Json(nullptr);
+  json["busy_fraction"] = r.busy_fraction;
+  json["exposed_communication_fraction"] = r.exposed_fraction;
+  json["bubble_fraction"] = r.bubble_fraction;
+  json["closed_form_step_time_s"] = r.closed_form.value;
+  json["stages"] = stages_json(r);
+  json["communications"] = communications_json(r);
+  json["busiest_links"] = Json::array();
+  for (const sim::ChannelLoad& c : r.busiest) {
+    json["busiest_links"].push_back(
+        {{"link", c.name}, {"moved_bytes", c.moved.value}, {"utilisation", c.utilisation}});
+  }
+  json["critical_path"] = Json::array();
+  for (const sim::PathRow& p : r.critical_path) {
+    json["critical_path"].push_back({{"what", p.what}, {"time_s", p.time.value}});
+  }
+  json["memory"] = {{"fits", r.fits},
+                    {"heaviest_rank", r.stages[r.heaviest_stage].first_rank},
+                    {"heaviest_stage", r.stages[r.heaviest_stage].stage},
+                    {"needed_bytes", r.needed.value},
+                    {"allowance_bytes", r.allowance.value},
+                    {"capacity_bytes", r.capacity.value},
+                    {"hints", r.hints}};
+  json["simulated"] = {{"ranks", r.simulated_ranks}, {"tasks", r.tasks}};
+  json["assumptions"] = s.assumptions;
+  json["warnings"] = s.warnings;
+  return json;
+}
+
+}  // namespace
+
+void print_json(const std::vector<Answer>& answers, std::ostream& out) {
+  Json document{{"schema", "tsim-report"}, {"version", 1}};
+  document["result"] = report_json(answers.front());
+  document["variants"] = Json::array();
+  for (std::size_t i = 1; i < answers.size(); ++i) {
+    document["variants"].push_back(report_json(answers[i]));
+  }
+  out << document.dump(2) << '\n';
+}
+
+}  // namespace tsim::cli

@@ -1,0 +1,165 @@
+#include <ostream>
+
+#include "sim/cli/format.hpp"
+#include "sim/cli/print_report.hpp"
+#include "sim/cli/text_table.hpp"
+
+namespace tsim::cli {
+namespace {
+
+using sim::Report;
+using sim::Scenario;
+using sim::StageReport;
+using strategies::MemoryClass;
+
+std::string count(std::int64_t n, const std::string& what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+std::string layout_text(const Scenario& s) {
+  std::string text = "TP " + std::to_string(s.strategy.tensor) + " x PP " +
+                     std::to_string(s.strategy.pipeline) + " x DP " +
+                     std::to_string(s.strategy.data);
+  if (s.strategy.pipeline > 1) {
+    text += ", " + (s.workload.training ? s.strategy.schedule : std::string("streamed"));
+    if (s.strategy.chunks > 1) { text += " (" + count(s.strategy.chunks, "chunk") + " a stage)"; }
+  }
+  if (s.strategy.zero > 0) { text += ", ZeRO " + std::to_string(s.strategy.zero); }
+  if (s.strategy.sequence_parallel) { text += ", sequence parallel"; }
+  if (s.workload.training) {
+    text += ", recompute " + std::string(strategies::name_of(s.strategy.recompute));
+  }
+  return text;
+}
+
+void print_head(const Answer& a, std::ostream& out) {
+  const Scenario& s = *a.scenario;
+  const Report& r = a.report;
+  out << r.title << "\n";
+  if (!s.description.empty()) { out << s.description << "\n"; }
+  out << "\n"
+      << "  model      " << s.model.name << ", "
+      << with_separators(models::parameters(s.model)) << " parameters\n"
+      << "  devices    " << r.devices << " x " << r.device << ", "
+      << count(s.cluster.nodes, "node") << "\n"
+      << "  layout     " << layout_text(s) << "\n"
+      << "  batch      " << s.workload.global_batch << " samples, "
+      << micro_batches(s) << (micro_batches(s) == 1 ? " micro-batch" : " micro-batches")
+      << " of " << s.workload.micro_batch << " a pipeline, "
+      << name_of(s.strategy.precision.compute) << "\n";
+  for (const std::string& text : s.assumptions) { out << "  assumed    " << text << "\n"; }
+  for (const std::string& text : s.warnings) { out << "  warning    " << text << "\n"; }
+}
+
+void print_figures(const Answer& a, std::ostream& out) {
+  const Report& r = a.report;
+  out << "\n"
+      << "  step time             " << format(r.step) << "\n"
+      << "  throughput            " << significant(r.samples_per_second, 4) << " samples/s, "
+      << significant(r.tokens_per_second, 4) << " tokens/s\n"
+      << "  model FLOP/s          " << significant(r.model_tflops_per_device, 4)
+      << " TFLOP/s per device\n";
+  if (r.has_peak) {
+    out << "  MFU, HFU              " << percent(r.mfu) << " (model FLOPs), " << percent(r.hfu)
+        << " (executed, recomputation included)\n";
+  }
+  out << "  busy                  " << percent(r.busy_fraction) << " of the step, mean over ranks\n"
+      << "  exposed communication " << percent(r.exposed_fraction) << "\n"
+      << "  bubble fraction       " << percent(r.bubble_fraction)
+      << " (idle / step time, waiting for other ranks)\n"
+      << "  closed form           " << format(r.closed_form)
+      << " (no contention, no uneven waiting)\n";
+}
+
+void print_stages(const Report& r, std::ostream& out) {
+  std::vector<Column> columns{{"stage", Align::right}, {"holds"}};
+  for (const char* title : {"busy", "exposed", "idle", "in flight", "param", "grad", "optim",
+                            "activ", "logits", "other", "peak"}) {
+    columns.push_back({title, Align::right});
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const StageReport& stage : r.stages) {
+    const auto held = [&](MemoryClass c) { return stage.peak[static_cast<std::size_t>(c)]; };
+    const Bytes other =
+        held(MemoryClass::buffers) + held(MemoryClass::workspace) + held(MemoryClass::reserved);
+    const auto memory = [&](Bytes b) { return format(b); };
+    rows.push_back({std::to_string(stage.stage), stage.contents, format(stage.times.busy),
+                    format(stage.times.exposed), format(stage.times.idle),
+                    std::to_string(stage.in_flight), memory(held(MemoryClass::parameters)),
+                    memory(held(MemoryClass::gradients)), memory(held(MemoryClass::optimizer)),
+                    memory(held(MemoryClass::activations)), memory(held(MemoryClass::logits)),
+                    memory(other), memory(sim::total(stage.peak))});
+  }
+  out << "\nStages (one rank of each; memory at its peak; other: buffers, workspace, reserved)\n";
+  print_table(out, columns, rows);
+}
+
+void print_communications(const Report& r, std::ostream& out) {
+  if (r.communications.empty()) { return; }
+  std::vector<std::vector<std::string>> rows;
+  for (const sim::CommRow& c : r.communications) {
+    rows.push_back({c.label, c.algorithm, std::to_string(c.ranks), format(c.payload),
+                    std::to_string(c.count), format(c.each)});
+  }
+  out << "\nCommunication\n";
+  print_table(out,
+              {{"what"}, {"algorithm"}, {"ranks", Align::right}, {"size", Align::right},
+               {"count", Align::right}, {"mean time", Align::right}},
+              rows);
+  rows.clear();
+  for (const sim::ChannelLoad& c : r.busiest) {
+    rows.push_back({c.name, format(c.moved), percent(c.utilisation)});
+  }
+  if (rows.empty()) { return; }
+  out << "\nBusiest links\n";
+  print_table(out, {{"link"}, {"moved", Align::right}, {"used", Align::right}}, rows);
+}
+
+void print_critical_path(const Report& r, std::ostream& out) {
+  out << "\nCritical path\n";
+  std::vector<std::vector<std::string>> rows;
+  for (const sim::PathRow& share : r.critical_path) {
+    rows.push_back({share.what, format(share.time), percent(share.time / r.step)});
+  }
+  print_table(out, {{"what"}, {"time", Align::right}, {"of step", Align::right}}, rows);
+}
+
+void print_verdict(const Report& r, std::ostream& out) {
+  const StageReport& heaviest = r.stages[r.heaviest_stage];
+  out << "\n" << (r.fits ? "Fits" : "Does not fit") << ": rank " << heaviest.first_rank
+      << " (stage " << heaviest.stage << ") needs " << format(r.needed) << " of "
+      << format(r.capacity);
+  if (r.allowance.value > 0) { out << ", " << format(r.allowance) << " of it set aside"; }
+  out << "\n";
+}
+
+void print_comparison(const std::vector<Answer>& answers, std::ostream& out) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Answer& a : answers) {
+    const Report& r = a.report;
+    rows.push_back({a.name, format(r.step), significant(r.samples_per_second, 4),
+                    r.has_peak ? percent(r.mfu) : "-", percent(r.exposed_fraction),
+                    percent(r.bubble_fraction), format(r.needed), r.fits ? "yes" : "no"});
+  }
+  out << "\nComparison\n";
+  print_table(out,
+              {{"variant"}, {"step time", Align::right}, {"samples/s", Align::right},
+               {"MFU", Align::right}, {"exposed", Align::right}, {"bubble", Align::right},
+               {"peak memory", Align::right}, {"fits", Align::right}},
+              rows);
+}
+
+}  // namespace
+
+void print_text(const std::vector<Answer>& answers, std::ostream& out) {
+  const Answer& first = answers.front();
+  print_head(first, out);
+  print_figures(first, out);
+  print_stages(first.report, out);
+  print_communications(first.report, out);
+  print_critical_path(first.report, out);
+  if (answers.size() > 1) { print_comparison(answers, out); }
+  print_verdict(first.report, out);
+}
+
+}  // namespace tsim::cli

@@ -1,0 +1,278 @@
+#include "sim/input/check_scenario.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "sim/input/divisors.hpp"
+#include "strategies/schedule.hpp"
+
+namespace tsim::sim {
+namespace {
+
+using models::Family;
+using models::ModelConfig;
+using strategies::Strategy;
+
+constexpr std::int64_t kMostMicroBatches = 1'000'000;  // more tasks than memory holds
+constexpr const char* kNotPipeline = "the pipeline degree has no such rule";
+
+/// What is checked, what the reading found wrong already, and where problems go.
+struct Check {
+  const Scenario& scenario;
+  const Problems& read;
+  Problems& problems;
+
+  /// True when these parts were read without a problem.
+  bool clean(std::initializer_list<std::string_view> paths) const { return read.clean(paths); }
+  void fail(std::string path, std::string found, std::string expected,
+            std::string hint = {}) const {
+    problems.add({.path = std::move(path),
+                  .found = std::move(found),
+                  .expected = std::move(expected),
+                  .hint = std::move(hint),
+                  .file = {}});
+  }
+};
+
+std::string text(std::int64_t n) { return std::to_string(n); }
+
+/// Degrees times each other are the devices.
+void check_degrees(const Check& check, std::int64_t devices) {
+  if (!check.clean({"/strategy/tensor", "/strategy/pipeline", "/strategy/data", "/cluster/nodes",
+                    "/cluster/devices_per_node"})) {
+    return;
+  }
+  // Degrees are bounded by 1e6 each, so the product fits.
+  const std::int64_t t = check.scenario.strategy.tensor;
+  const std::int64_t p = check.scenario.strategy.pipeline;
+  const std::int64_t d = check.scenario.strategy.data;
+  if (t * p * d == devices) { return; }
+  std::string hint;
+  const auto fits = [&](std::int64_t others, const char* name) {
+    if (hint.empty() && devices % others == 0) {
+      hint = std::string(name) + " = " + text(devices / others) + " gives " + text(devices);
+    }
+  };
+  fits(t * p, "data");
+  fits(t * d, "pipeline");
+  fits(p * d, "tensor");
+  check.fail("/strategy",
+             "tensor*pipeline*data = " + text(t) + "*" + text(p) + "*" + text(d) + " = " +
+                 text(t * p * d),
+             text(devices) + " (devices in /cluster)", hint);
+}
+
+/// Heads and MLP are cut evenly over the tensor group [arXiv:1909.08053, sec. 3]. Of fewer
+/// key/value heads than ranks, several ranks hold the same one.
+void check_tensor(const Check& check) {
+  if (!check.clean({"/model", "/strategy/tensor"})) { return; }
+  const ModelConfig& m = check.scenario.model;
+  const std::int64_t t = check.scenario.strategy.tensor;
+  const auto divide = [&](std::int64_t n, const char* what) {
+    if (n % t == 0) { return; }
+    check.fail("/strategy/tensor", text(t),
+               "a divisor of " + text(n) + " (" + what + " of the model): " +
+                   list_text(divisors(n)),
+               kNotPipeline);
+  };
+  divide(m.heads, "attention heads");
+  if (m.kv_heads != m.heads && t % m.kv_heads != 0) { divide(m.kv_heads, "key/value heads"); }
+  divide(m.ffn, "ffn");
+}
+
+void check_batch(const Check& check) {
+  if (!check.clean({"/workload/global_batch", "/workload/micro_batch", "/strategy/data"})) {
+    return;
+  }
+  const Workload& w = check.scenario.workload;
+  const std::int64_t data = check.scenario.strategy.data;
+  const std::int64_t step = w.micro_batch * data;
+  if (w.global_batch % step != 0) {
+    check.fail("/workload/global_batch", text(w.global_batch),
+               "a multiple of micro_batch*data = " + text(w.micro_batch) + "*" + text(data) +
+                   " = " + text(step),
+               "nearest valid: " + nearest_multiples(w.global_batch, step));
+  } else if (w.global_batch / step > kMostMicroBatches) {
+    check.fail("/workload/global_batch",
+               text(w.global_batch / step) + " micro-batches in each pipeline",
+               "at most " + text(kMostMicroBatches));
+  }
+}
+
+void check_layer_list(const Check& check, std::int64_t layers, std::int64_t parts) {
+  const Strategy& s = check.scenario.strategy;
+  const auto entries = static_cast<std::int64_t>(s.layers_per_stage.size());
+  if (entries != parts) {
+    check.fail("/strategy/layers", text(entries) + (entries == 1 ? " entry" : " entries"),
+               text(parts) + (s.chunks > 1 ? " (pipeline*chunks), one for each chunk"
+                                           : " (/strategy/pipeline), one for each stage"));
+  }
+  const std::int64_t sum = std::accumulate(s.layers_per_stage.begin(), s.layers_per_stage.end(),
+                                           std::int64_t{0});
+  if (sum != layers) {
+    check.fail("/strategy/layers", "layers that sum to " + text(sum),
+               text(layers) + " (layers of the model)",
+               "for example " + even_list(layers, parts));
+  }
+}
+
+/// Every stage, or every chunk of one, has a layer at least.
+void check_layers(const Check& check) {
+  if (!check.clean({"/model", "/strategy/pipeline", "/strategy/chunks", "/strategy/layers"})) {
+    return;
+  }
+  const Strategy& s = check.scenario.strategy;
+  const std::int64_t layers = layer_count(check.scenario.model);
+  const std::int64_t parts = std::int64_t{s.pipeline} * s.chunks;
+  const char* const what = s.chunks > 1 ? " chunks" : " stages";
+  if (parts > layers) {
+    check.fail("/strategy/pipeline", text(parts) + what,
+               "at most " + text(layers) + " (layers of the model)");
+  } else if (s.split == strategies::LayerSplit::list) {
+    check_layer_list(check, layers, parts);
+  } else if (s.split == strategies::LayerSplit::even && layers % parts != 0) {
+    check.fail("/strategy/layers",
+               "\"even\" for " + text(layers) + " layers on " + text(parts) + what,
+               std::string(what + 1) + " that divide the layers (" + text(layers) + " % " +
+                   text(parts) + " = " + text(layers % parts) + ")",
+               "\"balanced\", or a list such as " + even_list(layers, parts));
+  }
+}
+
+/// Chunks need a schedule that knows them, and its order needs whole rounds of micro-batches
+/// [arXiv:2104.04473, sec. 2.2].
+void check_schedule(const Check& check) {
+  if (!check.clean({"/strategy", "/workload/global_batch", "/workload/micro_batch"})) { return; }
+  const Strategy& s = check.scenario.strategy;
+  const strategies::Schedule* const schedule = strategies::schedule_named(s.schedule);
+  if (schedule == nullptr || !schedule->chunked) {
+    if (s.chunks > 1) {
+      check.fail("/strategy/chunks", text(s.chunks), "1 with schedule \"" + s.schedule + "\"",
+                 "schedule = \"interleaved\"");
+    }
+    return;
+  }
+  const std::int64_t m = micro_batches(check.scenario);
+  if (m % s.pipeline != 0) {
+    check.fail("/workload/global_batch", text(m) + " micro-batches in each pipeline",
+               "a multiple of pipeline = " + text(s.pipeline) + " with schedule \"" + s.schedule +
+                   "\"",
+               "nearest valid: " + nearest_multiples(m, s.pipeline));
+  }
+}
+
+/// A table of learned positions has no row beyond its last.
+void check_length(const Check& check, const char* path, std::int64_t length) {
+  const ModelConfig& m = check.scenario.model;
+  if (m.positions == models::Positions::learned && m.max_positions > 0 &&
+      length > m.max_positions) {
+    check.fail(path, text(length),
+               "at most " + text(m.max_positions) + " (learned positions of the model)");
+  }
+}
+
+void check_sequence(const Check& check) {
+  if (!check.clean({"/model", "/workload/sequence", "/workload/decoder_sequence"})) { return; }
+  const ModelConfig& m = check.scenario.model;
+  const Workload& w = check.scenario.workload;
+  if (m.family == Family::vision && w.sequence != 0) {
+    check.fail("/workload/sequence", text(w.sequence), "no sequence for a vision model",
+               "its " + text(tokens_of(m, w)) + " tokens follow from image and patch");
+  } else if (m.family != Family::vision && tokens_of(m, w) == 0) {
+    check.fail("/workload/sequence", "nothing",
+               "a whole number >= 1, as the model states no sequence");
+  } else if (m.family != Family::vision) {
+    check_length(check, "/workload/sequence", tokens_of(m, w));
+  }
+  if (m.family == Family::encoder_decoder) {
+    check_length(check, "/workload/decoder_sequence", w.decoder_sequence);
+  } else if (w.decoder_sequence != 0) {
+    check.fail("/workload/decoder_sequence", text(w.decoder_sequence),
+               "no decoder_sequence, as the model is no encoder-decoder");
+  }
+}
+
+/// Norms and dropout are cut along the sequence over the tensor group [arXiv:2205.05198, sec. 4.2].
+void check_sequence_parallel(const Check& check) {
+  const Scenario& s = check.scenario;
+  if (!s.strategy.sequence_parallel ||
+      !check.clean({"/model", "/workload", "/strategy/tensor", "/strategy/sequence_parallel"})) {
+    return;
+  }
+  const std::int64_t t = s.strategy.tensor;
+  const bool vision = s.model.family == Family::vision;
+  const auto divide = [&](const char* path, std::int64_t length) {
+    if (length % t == 0) { return; }
+    check.fail(path, text(length) + (vision ? " tokens" : ""),
+               "a multiple of tensor = " + text(t) + " with sequence_parallel",
+               vision ? "sequence_parallel = false"
+                      : "nearest valid: " + nearest_multiples(length, t));
+  };
+  divide(vision ? "/strategy/sequence_parallel" : "/workload/sequence",
+         tokens_of(s.model, s.workload));
+  divide("/workload/decoder_sequence", s.workload.decoder_sequence);
+}
+
+void check_mode(const Check& check) {
+  const Scenario& s = check.scenario;
+  if (s.workload.training || s.strategy.recompute == strategies::Recompute::none ||
+      !check.clean({"/workload/mode", "/strategy/recompute"})) {
+    return;
+  }
+  check.fail("/strategy/recompute", "\"" + std::string(name_of(s.strategy.recompute)) + "\"",
+             "\"none\" with mode \"forward\", which keeps nothing to compute again");
+}
+
+/// Bytes and FLOPs of an iteration must be countable in 64 bits with room to spare.
+void check_size(const Check& check) {
+  if (!check.clean({"/model", "/workload"})) { return; }
+  const auto real = [](std::int64_t n) { return static_cast<double>(n); };
+  const ModelConfig& m = check.scenario.model;
+  const Workload& w = check.scenario.workload;
+  const double length = real(std::max(tokens_of(m, w), w.decoder_sequence));
+  // A generous count of a layer's elements per token, after the terms of arXiv:2205.05198, eq. 2.
+  const double layer = 34 * real(m.hidden) + 8 * real(m.ffn) + 16 * real(m.heads * m.head_dim) +
+                       5 * real(m.heads) * length;
+  const double token = real(layer_count(m)) * layer + 8 * real(m.vocab + m.classes);
+  constexpr double kMostBytes = 1e18;
+  if (4 * real(w.global_batch) * length * token > kMostBytes) {
+    check.fail("/workload", "more than 1e18 bytes of activations in an iteration",
+               "something that can be simulated", "check global_batch and sequence");
+  }
+}
+
+}  // namespace
+
+std::int64_t layer_count(const ModelConfig& model) {
+  return std::int64_t{model.layers} + model.decoder_layers;
+}
+
+std::int64_t tokens_of(const ModelConfig& model, const Workload& workload) {
+  if (model.family == Family::vision) {
+    const std::int64_t side = model.image / std::max<std::int64_t>(1, model.patch);
+    return side * side + 1;
+  }
+  return workload.sequence != 0 ? workload.sequence : model.sequence;
+}
+
+std::int64_t padded_vocab(std::int64_t vocab, std::int64_t multiple, std::int64_t tensor) {
+  const std::int64_t step = multiple * tensor;
+  return (vocab + step - 1) / step * step;
+}
+
+void check_scenario(const Scenario& scenario, std::int64_t devices, Problems& problems) {
+  const Problems read = problems;
+  const Check check{scenario, read, problems};
+  check_degrees(check, devices);
+  check_tensor(check);
+  check_batch(check);
+  check_layers(check);
+  check_schedule(check);
+  check_sequence(check);
+  check_sequence_parallel(check);
+  check_mode(check);
+  check_size(check);
+}
+
+}  // namespace tsim::sim

@@ -1,0 +1,147 @@
+#include "sim/input/read_model_fields.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "sim/input/read_model.hpp"
+
+namespace tsim::sim {
+namespace {
+
+using models::ModelConfig;
+
+constexpr std::array kFamilies{models::Family::encoder, models::Family::decoder,
+                               models::Family::encoder_decoder, models::Family::vision};
+constexpr std::array kNorms{models::Norm::layer_norm, models::Norm::rms_norm};
+constexpr std::array kNormPlaces{models::NormPlace::pre, models::NormPlace::post};
+constexpr std::array kActivations{models::Activation::gelu, models::Activation::relu,
+                                  models::Activation::swiglu, models::Activation::geglu};
+constexpr std::array kPositions{models::Positions::learned, models::Positions::rotary,
+                                models::Positions::sinusoidal, models::Positions::relative,
+                                models::Positions::none};
+constexpr std::int64_t kT5Buckets = 32;  // [arXiv:1910.10683, sec. 2.1]
+constexpr RealRange kProbability{.least = 0.0, .most = 1.0};
+
+/// `value` where a base exists, else nothing: the key is then required.
+template <class T>
+std::optional<T> base_or_required(const ModelConfig* base, T value) {
+  return base != nullptr ? std::optional<T>(value) : std::nullopt;
+}
+
+void read_width(Reader& in, ModelConfig& m, const ModelConfig* base) {
+  using namespace model_limits;
+  m.hidden = read_count(in.take("hidden"), kHidden, base_or_required(base, m.hidden));
+  m.heads = read_count(in.take("heads"), kHeads, base_or_required(base, m.heads));
+  const bool own_kv = base != nullptr && base->kv_heads != base->heads;
+  m.kv_heads = read_count(in.take("kv_heads"), kHeads, own_kv ? m.kv_heads : m.heads);
+  const bool own_dim = base != nullptr && base->head_dim * base->heads != base->hidden;
+  const Place head_dim = in.take("head_dim");
+  m.head_dim = read_count(head_dim, kHeadDim, own_dim ? m.head_dim : m.hidden / m.heads);
+  if (!head_dim.present() && !own_dim && m.hidden % m.heads != 0) {
+    in.take("heads").fail(std::to_string(m.heads),
+                          "a divisor of hidden = " + std::to_string(m.hidden),
+                          "or give head_dim");
+  }
+  if (m.heads * m.head_dim > kAttentionWidth) {
+    in.take("heads").fail("heads * head_dim = " + std::to_string(m.heads * m.head_dim),
+                          "at most " + std::to_string(kAttentionWidth));
+  }
+  const bool own_ffn = base != nullptr && base->ffn != 4 * base->hidden;
+  m.ffn = read_count(in.take("ffn"), kFfn, own_ffn ? m.ffn : 4 * m.hidden);
+}
+
+void read_depth(Reader& in, ModelConfig& m, const ModelConfig* base) {
+  using namespace model_limits;
+  m.layers = static_cast<int>(
+      read_count(in.take("layers"), kLayers,
+                 base_or_required(base, static_cast<std::int64_t>(m.layers))));
+  if (m.family == models::Family::encoder_decoder) {
+    const bool own = base != nullptr && base->decoder_layers != base->layers;
+    m.decoder_layers = static_cast<int>(
+        read_count(in.take("decoder_layers"), kLayers, own ? m.decoder_layers : m.layers));
+  }
+}
+
+void read_tables(Reader& in, ModelConfig& m, const ModelConfig* base) {
+  using namespace model_limits;
+  if (m.family == models::Family::vision) {
+    m.image = read_count(in.take("image"), kPixels, base_or_required(base, m.image));
+    m.patch = read_count(in.take("patch"), kPixels, base_or_required(base, m.patch));
+    m.channels = read_count(in.take("channels"), kChannels, base != nullptr ? m.channels : 3);
+    m.vocab = 0;
+    set_patches(m);
+  } else {
+    m.vocab = read_count(in.take("vocab"), kVocab, base_or_required(base, m.vocab));
+    const Place sequence = in.take("sequence");
+    const Place positions = in.take("max_positions");
+    m.sequence = read_count(sequence, kSequence, base != nullptr ? m.sequence : 0);
+    m.max_positions = read_count(positions, kSequence, base != nullptr ? m.max_positions : 0);
+    if (m.sequence == 0) { m.sequence = m.max_positions; }
+    const bool learned = m.positions == models::Positions::learned;
+    if (learned && m.max_positions == 0) { m.max_positions = m.sequence; }
+  }
+  m.classes = read_count(in.take("classes"), {0, kVocab.most}, m.classes);
+  m.types = read_count(in.take("types"), {0, 10'000}, m.types);
+  const bool relative = m.positions == models::Positions::relative;
+  const std::int64_t buckets = relative && m.relative_buckets == 0 ? kT5Buckets : m.relative_buckets;
+  m.relative_buckets =
+      read_count(in.take("relative_buckets"), {0, 1'000'000}, relative ? buckets : 0);
+}
+
+void read_kinds(Reader& in, ModelConfig& m, const ModelConfig* base) {
+  using models::Family;
+  m.family = read_choice<Family>(in.take("family"), kFamilies, base_or_required(base, m.family));
+  m.norm = read_choice<models::Norm>(in.take("norm"), kNorms, m.norm);
+  m.norm_place = read_choice<models::NormPlace>(in.take("norm_place"), kNormPlaces, m.norm_place);
+  m.activation = read_choice<models::Activation>(in.take("activation"), kActivations, m.activation);
+  m.positions = read_choice<models::Positions>(in.take("positions"), kPositions, m.positions);
+  if (base == nullptr) {
+    m.causal = m.family == Family::decoder || m.family == Family::encoder_decoder;
+    m.head = m.family != Family::vision;
+    m.tied_embedding = m.head;
+  }
+}
+
+void read_flags(Reader& in, ModelConfig& m) {
+  const auto flag = [&](std::string_view key, bool& value) {
+    value = read_flag(in.take(key), value);
+  };
+  flag("bias", m.bias);
+  m.qkv_bias = read_flag(in.take("qkv_bias"), m.qkv_bias);
+  flag("causal", m.causal);
+  flag("parallel_residual", m.parallel_residual);
+  flag("final_norm", m.final_norm);
+  flag("tied_embedding", m.tied_embedding);
+  flag("head", m.head);
+  flag("head_transform", m.head_transform);
+  flag("head_bias", m.head_bias);
+  flag("pooler", m.pooler);
+  flag("embedding_norm", m.embedding_norm);
+  flag("qk_norm", m.qk_norm);
+  flag("query_layer", m.query_layer);
+  m.dropout = read_real(in.take("dropout"), kProbability, m.dropout);
+  m.attention_dropout =
+      read_real(in.take("attention_dropout"), kProbability, m.attention_dropout);
+}
+
+}  // namespace
+
+void set_patches(ModelConfig& model) {
+  const std::int64_t side = model.image / std::max<std::int64_t>(1, model.patch);
+  model.sequence = side * side + 1;
+  model.max_positions = model.positions == models::Positions::learned ? model.sequence : 0;
+}
+
+ModelConfig read_model_fields(Reader& in, const ModelConfig* base) {
+  ModelConfig m = base != nullptr ? *base : ModelConfig{};
+  m.name = read_text(in.take("name"), base != nullptr ? m.name + ", changed" : "inline model");
+  m.source = read_text(in.take("source"), base != nullptr ? m.source : "the scenario");
+  read_kinds(in, m, base);
+  read_depth(in, m, base);
+  read_width(in, m, base);
+  read_tables(in, m, base);
+  read_flags(in, m);
+  return m;
+}
+
+}  // namespace tsim::sim

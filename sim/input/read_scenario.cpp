@@ -1,0 +1,140 @@
+#include "sim/input/read_scenario.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "sim/input/check_scenario.hpp"
+#include "sim/input/read_cluster.hpp"
+#include "sim/input/read_model.hpp"
+#include "sim/input/read_strategy.hpp"
+#include "sim/input/suggest.hpp"
+
+namespace tsim::sim {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::array<std::string_view, 2> kFolds{"auto", "none"};
+
+/// Sizes that follow from the workload: the sequence in use and the padded vocabulary.
+void settle_model(Scenario& s) {
+  if (s.model.family != models::Family::vision) {
+    if (s.model.sequence == 0) { s.model.sequence = s.workload.sequence; }
+    if (s.model.positions == models::Positions::learned && s.model.max_positions == 0) {
+      s.model.max_positions = std::max(s.model.sequence, s.workload.decoder_sequence);
+    }
+  }
+  s.unpadded_vocab = s.model.vocab;
+  s.model.vocab = padded_vocab(s.model.vocab, s.workload.vocab_multiple, s.strategy.tensor);
+}
+
+std::vector<std::string> read_texts(const Place& place) {
+  std::vector<std::string> texts;
+  for (const Place& entry : read_entries(place)) { texts.push_back(read_text(entry)); }
+  return texts;
+}
+
+/// One scenario; only whole when no problem was found.
+Scenario read_one(const Json& document, const fs::path& file, Problems& problems) {
+  const Source source{.problems = &problems};
+  Reader in(Place{&document, "", &source});
+  if (!in.readable()) { return {}; }
+  const fs::path folder = file.parent_path();
+  Scenario s;
+  s.name = read_text(in.take("name"), file.stem().string());
+  s.description = read_text(in.take("description"), "");
+  s.assumptions = read_texts(in.take("assumptions"));
+  s.model = read_model(in.take("model"), folder);
+  s.workload = read_workload(in.take("workload"));
+  const cost::ClusterSpec cluster = read_cluster(in.take("cluster"), folder);
+  s.strategy = read_strategy(in.take("strategy"), in.take("precision"));
+  s.fold = read_choice(in.take("fold"), kFolds, 0) == 0 ? Fold::automatic : Fold::none;
+  s.allowance = read_real(in.take("memory_allowance"), {.least = 0.0, .most = 1.0}, 0.0);
+  in.take("compare");
+  in.finish();
+  check_scenario(s, std::int64_t{cluster.nodes} * cluster.devices_per_node, problems);
+  if (problems.empty()) {
+    settle_model(s);
+    warn_of_doubtful(s, cluster.device, problems);
+    s.cluster = cost::build_cluster(cluster);
+  }
+  s.warnings = problems.warnings();
+  return s;
+}
+
+struct VariantText {
+  std::string name;
+  Json document;
+};
+
+/// The document of one variant: the scenario's own with the variant's values set.
+VariantText read_variant(const Place& place, const Json& base, Problems& problems) {
+  Reader in(place);
+  VariantText variant{read_text(in.take("name")), base};
+  variant.document.erase("compare");
+  const Place set = in.take("set");
+  if (!set.present() || !set.value->is_object() || set.value->empty()) {
+    set.fail(set.present() && set.value->is_object() ? "an empty object" : set.found(),
+             "an object such as {\"/strategy/tensor\": 4}");
+  } else {
+    for (const auto& [pointer, value] : set.value->items()) {
+      set_at(variant.document, pointer, value, problems, set.path);
+    }
+  }
+  in.finish();
+  return variant;
+}
+
+/// Reads the variants; what is wrong with the scenario itself is not told again for each.
+std::vector<ScenarioFile::Variant> read_variants(const Json& document, const fs::path& file,
+                                                 Problems& problems) {
+  std::vector<ScenarioFile::Variant> variants;
+  const std::vector<InputError> of_base = problems.errors();
+  const Source source{.problems = &problems};
+  Reader in(Place{&document, "", &source});
+  std::set<std::string> names;
+  for (const Place& place : read_entries(in.take("compare"))) {
+    const std::size_t before = problems.errors().size();
+    const VariantText variant = read_variant(place, document, problems);
+    if (!names.insert(variant.name).second) {
+      place.fail("a second variant named " + in_quotes(variant.name), "names that differ");
+    }
+    if (problems.errors().size() != before) { continue; }
+    Problems own;
+    Scenario scenario = read_one(variant.document, file, own);
+    for (InputError error : own.errors()) {
+      if (std::find(of_base.begin(), of_base.end(), error) != of_base.end()) { continue; }
+      error.path = error.file.empty() ? place.path + error.path : error.path;
+      problems.add(std::move(error));
+    }
+    variants.push_back({variant.name, std::move(scenario)});
+  }
+  return variants;
+}
+
+}  // namespace
+
+ScenarioFile read_scenario_text(std::string_view text, const fs::path& file,
+                                std::span<const std::string> overrides) {
+  Problems problems;
+  ScenarioFile result;
+  std::optional<Json> document = parse_json(text, "", problems);
+  if (document) {
+    for (const std::string& assignment : overrides) {
+      apply_override(*document, assignment, problems);
+    }
+    result.base = read_one(*document, file, problems);
+    if (document->is_object()) { result.variants = read_variants(*document, file, problems); }
+  }
+  if (!problems.empty()) { throw InputErrors(file.string(), problems.errors()); }
+  return result;
+}
+
+ScenarioFile read_scenario_file(const fs::path& path, std::span<const std::string> overrides) {
+  std::string why;
+  const std::optional<std::string> text = file_text(path, why);
+  if (!text) { throw InputErrors(path.string(), {{.path = {}, .found = why}}); }
+  return read_scenario_text(*text, path, overrides);
+}
+
+}  // namespace tsim::sim

@@ -1,0 +1,133 @@
+#include "sim/input/read_strategy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sim/input/suggest.hpp"
+#include "strategies/schedule.hpp"
+
+namespace tsim::sim {
+namespace {
+
+using models::DType;
+using strategies::LayerSplit;
+using strategies::Optimizer;
+using strategies::Recompute;
+using strategies::Strategy;
+
+constexpr Range kDegree{1, 1'000'000};
+constexpr std::array kRecomputes{Recompute::none, Recompute::selective, Recompute::full};
+constexpr std::array kFusions{models::Fusion::none, models::Fusion::framework,
+                              models::Fusion::full};
+constexpr std::array kOptimizers{Optimizer::adam, Optimizer::adamw, Optimizer::sgd,
+                                 Optimizer::sgd_momentum, Optimizer::lamb};
+constexpr std::array kCompute{DType::fp32, DType::tf32, DType::fp16, DType::bf16,
+                              DType::fp8,  DType::int16, DType::int8};
+constexpr std::array kKept{DType::fp32, DType::fp16, DType::bf16,
+                           DType::fp8,  DType::int16, DType::int8};
+
+/// "even", "balanced", or a list with the layers of each stage.
+void read_layers(const Place& place, Strategy& strategy) {
+  if (!place.present()) { return; }
+  if (place.value->is_array()) {
+    strategy.split = LayerSplit::list;
+    for (const Place& entry : read_entries(place)) {
+      strategy.layers_per_stage.push_back(static_cast<int>(read_count(entry, {1, 100'000})));
+    }
+    if (strategy.layers_per_stage.empty()) {
+      place.fail("an empty list", "the layers of each stage");
+    }
+    return;
+  }
+  const std::string expected = "\"even\", \"balanced\" or a list with the layers of each stage";
+  static constexpr std::array<std::string_view, 2> kNames{"even", "balanced"};
+  if (!place.value->is_string()) {
+    place.fail(place.found(), expected);
+  } else if (const std::string written = read_text(place); written == "even") {
+    strategy.split = LayerSplit::even;
+  } else if (!written.empty() && written != "balanced") {
+    place.fail(in_quotes(written), expected, did_you_mean(written, kNames));
+  }
+}
+
+/// Every order of the three degrees, innermost first.
+std::string read_order(const Place& place) {
+  static constexpr std::array<std::string_view, 6> kOrders{
+      "tp-dp-pp", "tp-pp-dp", "dp-tp-pp", "dp-pp-tp", "pp-tp-dp", "pp-dp-tp"};
+  return std::string(kOrders[read_choice(place, kOrders, 0)]);
+}
+
+int read_degree(const Place& place) { return static_cast<int>(read_count(place, kDegree, 1)); }
+
+Bytes read_bytes(const Place& place, Bytes fallback) {
+  return {std::llround(read_quantity(place, Dimension::size, to_double(fallback)))};
+}
+
+strategies::Precision read_precision(const Place& place) {
+  Reader in(place);
+  strategies::Precision p;
+  p.compute = read_choice<DType>(in.take("compute"), kCompute, DType::fp16);
+  // tf32 is a way to multiply; what is kept is fp32.
+  const DType kept = p.compute == DType::tf32 ? DType::fp32 : p.compute;
+  p.gradient = read_choice<DType>(in.take("gradient"), kKept, kept);
+  p.reduction = read_choice<DType>(in.take("reduction"), kKept, p.gradient);
+  p.master_weights = read_flag(in.take("master_weights"), kept != DType::fp32);
+  p.moments = read_choice<DType>(in.take("moments"), kKept, DType::fp32);
+  in.finish();
+  return p;
+}
+
+}  // namespace
+
+Strategy read_strategy(const Place& strategy, const Place& precision) {
+  Reader in(strategy);
+  Strategy s;
+  s.tensor = read_degree(in.take("tensor"));
+  s.pipeline = read_degree(in.take("pipeline"));
+  s.data = read_degree(in.take("data"));
+  s.chunks = static_cast<int>(read_count(in.take("chunks"), {1, 1000}, s.chunks));
+  const std::vector<std::string_view> schedules = strategies::schedule_names();
+  const auto usual = std::find(schedules.begin(), schedules.end(), s.schedule);
+  s.schedule = schedules[read_choice(in.take("schedule"), schedules,
+                                     static_cast<std::size_t>(usual - schedules.begin()))];
+  read_layers(in.take("layers"), s);
+  s.recompute = read_choice<Recompute>(in.take("recompute"), kRecomputes, s.recompute);
+  s.fusion = read_choice<models::Fusion>(in.take("fusion"), kFusions, s.fusion);
+  s.flash_attention = read_flag(in.take("flash_attention"), s.flash_attention);
+  s.sequence_parallel = read_flag(in.take("sequence_parallel"), s.sequence_parallel);
+  s.optimizer = read_choice<Optimizer>(in.take("optimizer"), kOptimizers, s.optimizer);
+  s.zero = static_cast<int>(read_count(in.take("zero"), {0, 1}, s.zero));
+  s.overlap_gradients = read_flag(in.take("overlap_gradients"), s.overlap_gradients);
+  s.bucket = read_bytes(in.take("bucket"), s.bucket);
+  s.first_bucket = read_bytes(in.take("first_bucket"), s.first_bucket);
+  s.overlap_tensor = read_flag(in.take("overlap_tensor"), s.overlap_tensor);
+  s.order = read_order(in.take("order"));
+  s.scatter_gather = read_flag(in.take("scatter_gather"), s.scatter_gather);
+  static constexpr std::array<std::string_view, 3> kCollectives{"auto", "ring", "tree"};
+  s.collective = kCollectives[read_choice(in.take("collective"), kCollectives, 0)];
+  s.precision = read_precision(precision);
+  in.finish();
+  return s;
+}
+
+Workload read_workload(const Place& place) {
+  Workload w;
+  if (!place.present()) {
+    place.fail("nothing", "an object with global_batch and micro_batch");
+    return w;
+  }
+  Reader in(place);
+  w.global_batch = read_count(in.take("global_batch"), {});
+  w.micro_batch = read_count(in.take("micro_batch"), {});
+  w.sequence = read_count(in.take("sequence"), {1, 10'000'000}, 0);
+  w.decoder_sequence = read_count(in.take("decoder_sequence"), {1, 10'000'000}, 0);
+  static constexpr std::array<std::string_view, 2> kModes{"train", "forward"};
+  w.training = read_choice(in.take("mode"), kModes, 0) == 0;
+  w.dropout = read_flag(in.take("dropout"), true);
+  w.vocab_multiple = read_count(in.take("vocab_multiple"), {1, 1'000'000}, 1);
+  in.finish();
+  return w;
+}
+
+}  // namespace tsim::sim

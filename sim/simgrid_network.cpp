@@ -1,0 +1,303 @@
+#include "sim/simgrid_network.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <deque>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/s4u.hpp>
+
+#include "sim/comm_load.hpp"
+
+namespace tsim::sim {
+
+namespace sg = simgrid::s4u;
+using cost::ChannelId;
+using simgrid::kernel::timer::Timer;
+using strategies::TaskGraph;
+using strategies::TaskId;
+using strategies::TaskKind;
+
+namespace {
+
+// SimGrid merges events that are closer than this many of its seconds. It must stay above the
+// rounding of its clock (2e-16 of it), or an event could fall between two clock values and hang.
+constexpr double kPrecision = 1e-12;
+// The run's least makespan is mapped to 8..16 of SimGrid's seconds: it may then last 256 times as
+// long before its clock's rounding reaches kPrecision.
+constexpr double kLeastMakespan = 8.0;
+// The largest flow is mapped to 2^60..2^61 of SimGrid's bytes, which are whole numbers.
+constexpr double kLargestFlow = 0x1p60;
+
+/// A time that the run lasts at least: of the busiest rank, of the busiest channel that is shared,
+/// of the longest communication.
+double least_makespan(const TaskGraph& graph, const CommLoads& loads,
+                      std::span<const cost::Channel> channels) {
+  std::vector<double> rank_busy(graph.ranks.size());
+  std::vector<double> channel_busy(channels.size());
+  double longest = 0;
+  for (const strategies::Task& task : graph.tasks) {
+    if (task.kind == TaskKind::compute) {
+      rank_busy[task.place] += graph.computes[task.work].duration.value;
+      continue;
+    }
+    const CommLoad& load = loads.comms[task.work];
+    longest = std::max(longest, load.latency + load.alone);
+    for (const SharedFlow& flow : load.flows) {
+      for (const ChannelId c : loads.paths[flow.path]) {
+        const auto channel = static_cast<std::size_t>(c);
+        channel_busy[channel] += flow.bytes / channels[channel].bandwidth.value;
+      }
+    }
+  }
+  for (const double busy : rank_busy) { longest = std::max(longest, busy); }
+  for (const double busy : channel_busy) { longest = std::max(longest, busy); }
+  return longest;
+}
+
+double largest_flow(const CommLoads& loads) {
+  double largest = 0;
+  for (const CommLoad& load : loads.comms) {
+    for (const SharedFlow& flow : load.flows) { largest = std::max(largest, flow.bytes); }
+  }
+  return largest;
+}
+
+/// The power of two that brings `value` into [low, 2 low): exact to multiply and divide by.
+double scale_to(double low, double value) {
+  return value > 0 ? std::exp2(std::ceil(std::log2(low / value))) : 1.0;
+}
+
+std::unique_ptr<sg::Engine> make_engine() {
+  if (sg::Engine::has_instance()) { throw std::logic_error("two SimGrid networks at a time"); }
+  // Read by the first engine of a process only; the settings stay for the later ones.
+  std::vector<std::string> words{
+      "tsim",
+      "--log=root.thres:critical",
+      "--cfg=network/model:CM02",
+      "--cfg=network/crosstraffic:0",  // acknowledgements take no share of the way back
+      "--cfg=network/TCP-gamma:0",     // no bound by a TCP window
+      "--cfg=maxmin/precision:1e-12",
+      "--cfg=surf/precision:1e-12"};  // kPrecision
+  std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
+  for (std::string& word : words) { argv.push_back(word.data()); }
+  argv.push_back(nullptr);
+  int argc = static_cast<int>(words.size());
+  // SimGrid takes over interrupts, faults and uncaught exceptions: the program's own affair.
+  const auto terminate = std::get_terminate();
+  const auto interrupt = std::signal(SIGINT, SIG_DFL);
+  const auto fault = std::signal(SIGSEGV, SIG_DFL);
+  auto engine = std::make_unique<sg::Engine>(&argc, argv.data());
+  std::set_terminate(terminate);
+  std::signal(SIGINT, interrupt);
+  std::signal(SIGSEGV, fault);
+  return engine;
+}
+
+}  // namespace
+
+class SimGridNetwork::Impl {
+ public:
+  /// A flow in SimGrid, and the communication that it is a part of.
+  struct Slot {
+    sg::CommPtr flow;
+    std::uint32_t instance = 0;
+  };
+
+  Impl(const TaskGraph& graph, std::span<const cost::Channel> channels)
+      : loads_(comm_loads(graph, channels)),
+        time_scale_(scale_to(kLeastMakespan, least_makespan(graph, loads_, channels))),
+        byte_scale_(scale_to(kLargestFlow, largest_flow(loads_))),
+        engine_(make_engine()),
+        origin_(sg::Engine::get_clock()),
+        users_(channels.size()) {
+    build_platform(channels);
+  }
+
+  void wait(double seconds, TaskId task) {
+    Timer::set(clock() + seconds * time_scale_, [this, task] { done(task); });
+  }
+
+  void start_comm(std::uint32_t comm, TaskId task) {
+    const CommLoad& load = loads_.comms[comm];
+    if (load.flows.empty()) {
+      wait(load.latency + load.alone, task);
+      return;
+    }
+    const std::uint32_t id = take_instance();
+    instances_[id].task = task;
+    instances_[id].comm = comm;
+    if (load.latency > 0) {
+      Timer::set(clock() + load.latency * time_scale_, [this, id] { begin_transfer(id); });
+    } else {
+      begin_transfer(id);
+    }
+  }
+
+  /// A flow has ended. SimGrid still uses the flow after this call, so its slot, which holds the
+  /// last reference, is offered for reuse only at the next call.
+  void flow_ended(Slot& slot) {
+    if (last_ended_ != nullptr) { free_slots_.push_back(last_ended_); }
+    last_ended_ = &slot;
+    part_ended(slot.instance);
+  }
+
+  double now() const { return (clock() - origin_) / time_scale_; }
+  void run() { engine_->run(); }
+
+  Done on_done;
+  std::uint64_t flows_shared = 0;
+
+ private:
+  /// A running communication that may meet others. It is one timer until it does.
+  struct Instance {
+    TaskId task = 0;
+    std::uint32_t comm = 0;
+    std::uint32_t parts = 0;  // flows and timers that have not ended
+    Timer* alone = nullptr;   // set while it has met nobody
+    double alone_end = 0;     // SimGrid's clock
+  };
+
+  static double clock() { return sg::Engine::get_clock(); }
+
+  /// One star: a host for each distinct path, whose way out is the path itself, and a sink.
+  /// Links have no latency: CM02 would share unevenly between paths of unequal latency.
+  void build_platform(std::span<const cost::Channel> channels) {
+    auto* zone = sg::create_star_zone("wires");
+    sink_ = zone->create_host("sink", 1.0);
+    zone->add_route(nullptr, sink_->get_netpoint(), nullptr, nullptr,
+                    std::vector<sg::LinkInRoute>{}, false);
+    std::vector<sg::Link*> links(channels.size());
+    for (std::size_t p = 0; p < loads_.paths.size(); ++p) {
+      std::vector<sg::LinkInRoute> route;
+      for (const ChannelId c : loads_.paths[p]) {
+        const auto channel = static_cast<std::size_t>(c);
+        if (links[channel] == nullptr) {
+          const double rate = channels[channel].bandwidth.value * byte_scale_ / time_scale_;
+          links[channel] = zone->create_link("c" + std::to_string(c), rate)->set_latency(0)->seal();
+        }
+        route.emplace_back(links[channel]);
+      }
+      sources_.push_back(zone->create_host("p" + std::to_string(p), 1.0));
+      zone->add_route(sources_.back()->get_netpoint(), nullptr, nullptr, nullptr, route, false);
+    }
+    zone->seal();
+  }
+
+  void done(TaskId task) { on_done(task); }
+
+  std::uint32_t take_instance() {
+    if (free_instances_.empty()) {
+      instances_.emplace_back();
+      return static_cast<std::uint32_t>(instances_.size() - 1);
+    }
+    const std::uint32_t id = free_instances_.back();
+    free_instances_.pop_back();
+    return id;
+  }
+
+  /// The latency is over: the bytes start to move.
+  void begin_transfer(std::uint32_t id) {
+    const CommLoad& load = loads_.comms[instances_[id].comm];
+    bool met = false;
+    for (const ChannelId c : load.meeting) {
+      auto& users = users_[static_cast<std::size_t>(c)];
+      for (const std::uint32_t other : users) { met = share(other) || met; }
+      users.push_back(id);
+    }
+    Instance& self = instances_[id];
+    self.parts = 1;
+    self.alone_end = clock() + load.alone * time_scale_;
+    self.alone = Timer::set(self.alone_end, [this, id] { alone_ended(id); });
+    if (met) { share(id); }
+  }
+
+  void alone_ended(std::uint32_t id) {
+    instances_[id].alone = nullptr;
+    part_ended(id);
+  }
+
+  /// Turns a communication that has met another into flows of SimGrid with the bytes that are left;
+  /// what is private goes on as a timer. False when it is just ending and in nobody's way.
+  bool share(std::uint32_t id) {
+    if (instances_[id].alone == nullptr) { return true; }
+    const CommLoad& load = loads_.comms[instances_[id].comm];
+    const double left = instances_[id].alone_end - clock();
+    if (left <= kPrecision) { return false; }
+    instances_[id].alone->remove();
+    instances_[id].alone = nullptr;
+    const double fraction = std::min(1.0, left / (load.alone * time_scale_));
+    instances_[id].parts = static_cast<std::uint32_t>(load.flows.size());
+    for (const SharedFlow& flow : load.flows) { start_flow(flow.path, flow.bytes * fraction, id); }
+    if (load.alone_private > 0) {
+      ++instances_[id].parts;
+      Timer::set(clock() + fraction * load.alone_private * time_scale_,
+                 [this, id] { part_ended(id); });
+    }
+    return true;
+  }
+
+  void start_flow(std::uint32_t path, double bytes, std::uint32_t instance) {
+    if (free_slots_.empty()) { free_slots_.push_back(&slots_.emplace_back()); }
+    Slot* const slot = free_slots_.back();
+    free_slots_.pop_back();
+    ++flows_shared;
+    auto flow = sg::Comm::sendto_init(sources_[path], sink_);
+    flow->set_payload_size(static_cast<std::uint64_t>(std::max(1.0, bytes * byte_scale_)));
+    flow->set_data(slot);
+    *slot = {flow, instance};
+    flow->vetoable_start();
+  }
+
+  void part_ended(std::uint32_t id) {
+    if (--instances_[id].parts > 0) { return; }
+    for (const ChannelId c : loads_.comms[instances_[id].comm].meeting) {
+      auto& users = users_[static_cast<std::size_t>(c)];
+      users.erase(std::find(users.begin(), users.end(), id));
+    }
+    free_instances_.push_back(id);
+    done(instances_[id].task);
+  }
+
+  CommLoads loads_;
+  double time_scale_;  // SimGrid's seconds in one of ours
+  double byte_scale_;  // SimGrid's bytes in one of ours
+  std::unique_ptr<sg::Engine> engine_;
+  double origin_;  // SimGrid's clock when this run began
+  sg::Host* sink_ = nullptr;
+  std::vector<sg::Host*> sources_;                 // by path
+  std::vector<std::vector<std::uint32_t>> users_;  // by channel: instances that move bytes
+  std::vector<Instance> instances_;
+  std::vector<std::uint32_t> free_instances_;
+  std::deque<Slot> slots_;  // which stay where they are
+  std::vector<Slot*> free_slots_;
+  Slot* last_ended_ = nullptr;
+};
+
+SimGridNetwork::SimGridNetwork(const TaskGraph& graph, std::span<const cost::Channel> channels)
+    : impl_(std::make_shared<Impl>(graph, channels)) {
+  // SimGrid's callbacks stay for the whole process; this one falls silent with its network.
+  sg::Activity::on_completion_cb([network = std::weak_ptr(impl_)](const sg::Activity& flow) {
+    if (const auto impl = network.lock()) { impl->flow_ended(*flow.get_data<Impl::Slot>()); }
+  });
+}
+
+SimGridNetwork::~SimGridNetwork() = default;
+void SimGridNetwork::on_done(Done done) { impl_->on_done = std::move(done); }
+Seconds SimGridNetwork::now() const { return {impl_->now()}; }
+void SimGridNetwork::run() { impl_->run(); }
+std::uint64_t SimGridNetwork::flows_shared() const { return impl_->flows_shared; }
+
+void SimGridNetwork::start_wait(Seconds duration, TaskId task) {
+  impl_->wait(duration.value, task);
+}
+
+void SimGridNetwork::start_comm(std::uint32_t comm, TaskId task) { impl_->start_comm(comm, task); }
+
+}  // namespace tsim::sim

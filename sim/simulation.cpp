@@ -1,0 +1,44 @@
+#include "sim/simulation.hpp"
+
+#include "sim/simulate.hpp"
+
+namespace tsim::sim {
+namespace {
+
+models::BuildOptions build_options(const Scenario& s) {
+  return {.micro_batch = s.workload.micro_batch,
+          .sequence = s.workload.sequence,
+          .decoder_sequence = s.workload.decoder_sequence,
+          .compute = s.strategy.precision.compute,
+          .flash_attention = s.strategy.flash_attention,
+          .dropout = s.workload.dropout && s.workload.training,
+          .loss = s.workload.training};
+}
+
+}  // namespace
+
+Simulation run_scenario(const Scenario& scenario) {
+  const cost::Device& device = scenario.cluster.devices.front();
+  const cost::Topology& topology = scenario.cluster.topology;
+  Simulation result;
+  result.model = build_model(scenario.model, build_options(scenario));
+  result.stages = plan_stages(result.model, scenario.strategy, device);
+  cost::Router router(topology);
+  if (scenario.fold == Fold::automatic) {
+    result.folded = foldable_axes(scenario.strategy, result.stages, topology, router);
+  }
+  const strategies::BuildInput input{.strategy = scenario.strategy,
+                                     .stages = result.stages,
+                                     .topology = topology,
+                                     .router = router,
+                                     .micro_batches = static_cast<int>(micro_batches(scenario)),
+                                     .training = scenario.workload.training,
+                                     .folded = result.folded,
+                                     .reserved = device.reserved};
+  result.closed_form = strategies::closed_form(input);
+  result.graph = strategies::build_tasks(input);
+  result.timeline = simulate(result.graph, topology.channels);
+  return result;
+}
+
+}  // namespace tsim::sim

@@ -1,0 +1,25 @@
+// From a scenario to its timeline.
+#pragma once
+
+#include "sim/scenario.hpp"
+#include "sim/timeline.hpp"
+#include "strategies/build_tasks.hpp"
+#include "strategies/closed_form.hpp"
+
+namespace tsim::sim {
+
+/// Everything that a report is read from.
+struct Simulation {
+  models::Model model;
+  std::vector<strategies::StagePlan> stages;
+  strategies::FoldedAxes folded;
+  strategies::TaskGraph graph;
+  Timeline timeline;
+  strategies::ClosedForm closed_form;
+};
+
+/// Runs one iteration of `scenario`, which has been checked. Throws Stuck when tasks wait for each
+/// other for ever.
+Simulation run_scenario(const Scenario& scenario);
+
+}  // namespace tsim::sim

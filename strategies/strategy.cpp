@@ -1,0 +1,34 @@
+#include "strategies/strategy.hpp"
+
+namespace tsim::strategies {
+
+std::string_view name_of(Recompute recompute) {
+  switch (recompute) {
+    case Recompute::none: return "none";
+    case Recompute::selective: return "selective";
+    case Recompute::full: return "full";
+  }
+  return "";
+}
+
+std::string_view name_of(LayerSplit split) {
+  switch (split) {
+    case LayerSplit::even: return "even";
+    case LayerSplit::balanced: return "balanced";
+    case LayerSplit::list: return "list";
+  }
+  return "";
+}
+
+std::string_view name_of(Optimizer optimizer) {
+  switch (optimizer) {
+    case Optimizer::adam: return "adam";
+    case Optimizer::adamw: return "adamw";
+    case Optimizer::sgd: return "sgd";
+    case Optimizer::sgd_momentum: return "sgd_momentum";
+    case Optimizer::lamb: return "lamb";
+  }
+  return "";
+}
+
+}  // namespace tsim::strategies
