@@ -66,12 +66,13 @@ ClusterDesign design_of(const ClusterSpec& spec) {
   switch (spec.node.kind) {
     case NodeKind::nvswitch:
       node.peers.planes = {{spec.node.bandwidth, spec.node.latency / 2, true}};
+      node.peers.reduces = spec.node.in_switch_reduction;
       break;
     case NodeKind::pcie: wire_pcie(node, spec.node); break;
     case NodeKind::direct: wire_direct(node, spec.node); break;
   }
   if (spec.nodes > 1) { wire_nics(node, spec.network); }
-  return {spec.name, {spec.device}, {{std::move(node), spec.nodes}}, {}};
+  return {spec.name, {spec.device}, {{std::move(node), spec.nodes}}, {}, spec.tuning};
 }
 
 Cluster build_cluster(const ClusterSpec& spec) { return build_cluster(design_of(spec)); }
@@ -86,6 +87,7 @@ Cluster build_cluster(const ClusterDesign& design) {
                   nodes,
                   static_cast<int>(design.nodes[0].node.devices.size())};
   Topology& t = cluster.topology;
+  t.tuning = design.tuning;
   FabricPorts ports;
   if (nodes > 1) { ports = build_fabric(t, design.fabric, nodes); }
   int number = 0;

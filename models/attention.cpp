@@ -11,7 +11,7 @@ struct Heads {
 
 /// What differs between kinds of attention inside their core.
 struct CoreSpec {
-  std::string name;          // prefix of the operators
+  std::string name;  // prefix of the operators
   bool causal = false;
   TensorId position_bias = -1;  // added to the scores, the mask already in it
 };
@@ -141,35 +141,46 @@ TensorId add_softmax(BlockBuilder& b, const CoreSpec& spec, TensorId x) {
 }
 
 /// A product of two activations, batched over samples and heads.
-void add_head_product(BlockBuilder& b, const std::string& name, const Operand& left,
-                      const Operand& right, TensorId y, Dim summed) {
-  Op op{.name = name,
+struct HeadProduct {
+  std::string name;
+  Operand left, right;
+  Shape shape;  // of the result
+  Dim summed;
+};
+TensorId add_head_product(BlockBuilder& b, const HeadProduct& p) {
+  const TensorId y = b.activation(p.name, p.shape);
+  Op op{.name = p.name,
         .kind = OpKind::attention_matmul,
         .cls = OpClass::contraction,
         .part = Part::attention_core,
-        .space = joined(b.shape_of(y), {summed}),
+        .space = joined(p.shape, {p.summed}),
         .reduced = 1,
         .flops_per_point = 2,
-        .inputs = {left, right},
+        .inputs = {p.left, p.right},
         .outputs = {b.whole(y)},
-        .saved = {left.tensor}};
-  if (right.tensor != left.tensor) { op.saved.push_back(right.tensor); }
+        .saved = {p.left.tensor}};
+  if (p.right.tensor != p.left.tensor) { op.saved.push_back(p.right.tensor); }
   b.add(std::move(op));
+  return y;
 }
 
 /// From queries, keys and values to the context [batch, sequence, heads, head_dim].
 TensorId add_core(BlockBuilder& b, const CoreSpec& spec, const Heads& h) {
   if (b.options.flash_attention) { return add_flash_attention(b, spec, h); }
   const Dim key = keys(h.key);
-  TensorId x = b.activation(spec.name + ".scores", {b.batch(), heads(b), b.tokens(), key});
-  add_head_product(b, spec.name + ".scores", h.query, h.key, x, head_dim(b));
+  TensorId x = add_head_product(b, {.name = spec.name + ".scores",
+                                    .left = h.query,
+                                    .right = h.key,
+                                    .shape = {b.batch(), heads(b), b.tokens(), key},
+                                    .summed = head_dim(b)});
   x = add_score_terms(b, spec, x, key);
   x = add_softmax(b, spec, x);
   x = add_dropout(b, spec.name + ".dropout", Part::attention_core, x, b.config.attention_dropout);
-  const TensorId context =
-      b.activation(spec.name + ".context", {b.batch(), b.tokens(), heads(b), head_dim(b)});
-  add_head_product(b, spec.name + ".context", b.whole(x), h.value, context, key);
-  return context;
+  return add_head_product(b, {.name = spec.name + ".context",
+                              .left = b.whole(x),
+                              .right = h.value,
+                              .shape = {b.batch(), b.tokens(), heads(b), head_dim(b)},
+                              .summed = key});
 }
 
 TensorId add_projection(BlockBuilder& b, const std::string& name, TensorId context) {

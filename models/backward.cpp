@@ -61,18 +61,26 @@ class Backward {
     return op.input_needs_gradient && f_.tensor(input.tensor).role == Role::activation;
   }
 
-  /// A tensor that several kernels read gets as many parts of its gradient. Parts of different
-  /// slices of a tensor need no sum. The running sum of graph.memory is one more.
+  /// Groups that each make a part of the gradient of `id`. Those of slices need no sum.
+  std::set<std::size_t> groups_with_part(TensorId id) const {
+    std::set<std::size_t> groups;
+    for (const OpId reader : f_.readers_of(id)) {
+      const Op& op = f_.op(reader);
+      const bool makes_part = std::any_of(op.inputs.begin(), op.inputs.end(), [&](const auto& in) {
+        return in.tensor == id && elements(in.shape) == elements(f_.tensor(id).shape) &&
+               has_gradient(op, in);
+      });
+      if (makes_part) { groups.insert(f_.group(reader)); }
+    }
+    return groups;
+  }
+
+  /// A tensor that several kernels read gets as many parts of its gradient. The running sum of
+  /// graph.memory is one more.
   void count_gradient_parts() {
     for (std::size_t t = 0; t < f_.graph.tensors.size(); ++t) {
       const auto id = static_cast<TensorId>(t);
-      std::set<std::size_t> groups;
-      for (const OpId reader : f_.readers_of(id)) {
-        for (const Operand& in : f_.op(reader).inputs) {
-          const bool all = in.tensor == id && elements(in.shape) == elements(f_.tensor(id).shape);
-          if (all && has_gradient(f_.op(reader), in)) { groups.insert(f_.group(reader)); }
-        }
-      }
+      const std::set<std::size_t> groups = groups_with_part(id);
       const bool second_input = id == f_.graph.memory && f_.tensor(id).producer == kNoOp;
       const std::size_t parts = groups.size() + (second_input ? 1 : 0);
       if (parts > 1) { sums_.emplace(*groups.begin(), Sum{id, static_cast<int>(parts) - 1}); }
@@ -104,22 +112,24 @@ class Backward {
     }
   }
 
+  /// Whether the gradient of `t` comes from outside its producer's group: of what others read, and
+  /// of what ends the block (but not of a copy that only the backward reads).
+  bool gradient_arrives(TensorId t) const {
+    const bool ends_block = f_.readers_of(t).empty() && !f_.is_kept(t);
+    return f_.tensor(t).role == Role::activation && (f_.read_outside(t) || ends_block);
+  }
+
   /// What group `g` reads: gradients of what leaves it and what was saved.
   Traffic backward_reads(std::size_t g) const {
     Traffic reads(f_.graph);
     for (const OpId id : f_.groups[g]) {
       const Op& op = f_.op(id);
       for (const Operand& out : op.outputs) {
-        const bool kept_copy = f_.is_kept(out.tensor) && f_.readers_of(out.tensor).empty();
-        const bool arrives = f_.read_outside(out.tensor) || f_.readers_of(out.tensor).empty();
-        if (f_.tensor(out.tensor).role == Role::activation && arrives && !kept_copy) {
-          reads.gradient(out);
-        }
+        if (gradient_arrives(out.tensor)) { reads.gradient(out); }
       }
       for (const TensorId t : op.saved) { read_saved(op, t, reads); }
-      if (op.cls == OpClass::normalization) {
-        for (const Operand& w : op.weights) { reads.value(w); }
-      }
+      if (op.cls != OpClass::normalization) { continue; }
+      for (const Operand& w : op.weights) { reads.value(w); }
     }
     return reads;
   }
@@ -159,8 +169,7 @@ class Backward {
         if (f_.made_in(in.tensor, g) || !has_gradient(f_.op(id), in)) { continue; }
         const TensorId computed = computed_gradient(in.tensor, g);
         if (computed < 0) { continue; }
-        writes.gradient(computed == in.tensor ? in
-                                              : Operand{computed, f_.tensor(computed).shape});
+        writes.gradient(computed == in.tensor ? in : Operand{computed, f_.tensor(computed).shape});
       }
     }
     return writes;
@@ -248,8 +257,8 @@ class Backward {
     const Operand& left = op.inputs.front();
     const Operand& right = by_weight ? op.weights.front() : op.inputs[1];
     const Gradient of_left{left, right, {p.batch, p.m, p.k, p.n}, ".input_gradient"};
-    const Gradient of_right{right, left, {p.batch, p.k, p.n, p.m},
-                            by_weight ? ".weight_gradient" : ".second_gradient"};
+    const Gradient of_right{
+        right, left, {p.batch, p.k, p.n, p.m}, by_weight ? ".weight_gradient" : ".second_gradient"};
     has_input_kernel_ = !by_weight || op.input_needs_gradient;
     auto& list = by_weight ? out_.backward_weight : out_.backward_input;
     list.push_back(product_kernel(id, of_right));

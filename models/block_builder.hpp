@@ -40,10 +40,10 @@ Shape joined(Shape a, const Shape& b);
 struct Linear {
   std::string name;  // "mlp.fc1"
   Part part{};
-  Operand input;     // [rows, reduced]
+  Operand input;  // [rows, reduced]
   Shape rows, features, reduced;
   bool bias = false;
-  std::string weight{};                // its name, `name`.weight if empty
+  std::string weight{};  // its name, `name`.weight if empty
   bool input_needs_gradient = true;
 };
 /// The product, and the bias as an operator of its own.
@@ -77,8 +77,8 @@ TensorId add_elementwise(BlockBuilder& b, const Elementwise& op, TensorId x);
 struct LayerSpec {
   bool causal = false;
   bool cross_attention = false;
-  bool query = false;            // queries are positions instead of the stream
-  bool position_table = false;   // holds the table of relative positions
+  bool query = false;           // queries are positions instead of the stream
+  bool position_table = false;  // holds the table of relative positions
 };
 OpGraph layer(BlockBuilder b, const LayerSpec& spec);
 OpGraph token_embedding(BlockBuilder b);

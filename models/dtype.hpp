@@ -18,10 +18,10 @@ struct DTypeRow {
 };
 
 inline constexpr std::array kDTypes{
-    DTypeRow{DType::fp32, "fp32", 4}, DTypeRow{DType::tf32, "tf32", 4},
-    DTypeRow{DType::fp16, "fp16", 2}, DTypeRow{DType::bf16, "bf16", 2},
-    DTypeRow{DType::fp8, "fp8", 1},   DTypeRow{DType::int16, "int16", 2},
-    DTypeRow{DType::int8, "int8", 1}, DTypeRow{DType::bool8, "bool8", 1},
+    DTypeRow{DType::fp32, "fp32", 4},  DTypeRow{DType::tf32, "tf32", 4},
+    DTypeRow{DType::fp16, "fp16", 2},  DTypeRow{DType::bf16, "bf16", 2},
+    DTypeRow{DType::fp8, "fp8", 1},    DTypeRow{DType::int16, "int16", 2},
+    DTypeRow{DType::int8, "int8", 1},  DTypeRow{DType::bool8, "bool8", 1},
     DTypeRow{DType::int64, "int64", 8}};
 
 /// Bytes that one stored element takes.

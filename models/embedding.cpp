@@ -30,13 +30,12 @@ TensorId add_word_lookup(BlockBuilder& b) {
 TensorId add_positions(BlockBuilder& b, TensorId x) {
   const Shape rows{b.tokens(), b.hidden()};
   if (b.config.positions == Positions::learned) {
-    const TensorId table = b.weight("embedding.position",
-                                    {{Axis::positions, b.config.max_positions}, b.hidden()});
+    const TensorId table =
+        b.weight("embedding.position", {{Axis::positions, b.config.max_positions}, b.hidden()});
     return add_bias(b, "embedding.add_position", Part::embedding, x, {table, rows});
   }
   if (b.config.positions == Positions::sinusoidal) {
-    const TensorId waves =
-        b.tensor("embedding.sinusoids", rows, Role::index, b.options.compute);
+    const TensorId waves = b.tensor("embedding.sinusoids", rows, Role::index, b.options.compute);
     x = add_elementwise(b, {"embedding.add_position", OpKind::bias, Part::embedding, 1}, x);
     b.graph.ops.back().inputs.push_back(b.whole(waves));
   }

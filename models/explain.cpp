@@ -39,8 +39,13 @@ BlockRow explain_block(const Block& block, Fusion fusion, std::set<std::string>&
   BlockRow out{.kind = block.kind, .name = block.name, .count = block.count, .kernels = {}};
   for (std::size_t g = 0; g < f.groups.size(); ++g) {
     const Kernel& forward = all.forward[g];
-    KernelRow row{.name = joined_name(f, f.groups[g]), .kind = forward.kind, .cls = forward.cls,
-                  .part = forward.part, .saved = {}, .forward = {forward}, .backward = {}};
+    KernelRow row{.name = joined_name(f, f.groups[g]),
+                  .kind = forward.kind,
+                  .cls = forward.cls,
+                  .part = forward.part,
+                  .saved = {},
+                  .forward = {forward},
+                  .backward = {}};
     for (const OpId id : f.groups[g]) {
       for (const Operand& w : f.op(id).weights) {
         const Tensor& t = f.tensor(w.tensor);
@@ -51,9 +56,7 @@ BlockRow explain_block(const Block& block, Fusion fusion, std::set<std::string>&
     out.kernels.push_back(std::move(row));
   }
   for (const auto* list : {&all.backward_input, &all.backward_weight}) {
-    for (const Kernel& k : *list) {
-      out.kernels[f.group(k.ops.front())].backward.push_back(k);
-    }
+    for (const Kernel& k : *list) { out.kernels[f.group(k.ops.front())].backward.push_back(k); }
   }
   const std::map<TensorId, std::size_t> user = first_users(f);
   for (const TensorId t : saved_tensors(block.graph, fusion)) {

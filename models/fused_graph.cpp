@@ -83,8 +83,8 @@ Bytes size_of(const OpGraph& graph, const Operand& operand) {
 void Traffic::add(bool gradient, const Operand& operand) {
   const bool whole = operand.shape == graph_.tensors[at(operand.tensor)].shape;
   const bool known = whole && std::any_of(seen_.begin(), seen_.end(), [&](const Seen& s) {
-    return s.gradient == gradient && s.operand == operand;
-  });
+                       return s.gradient == gradient && s.operand == operand;
+                     });
   if (known) { return; }
   seen_.push_back({gradient, operand});
   bytes_ += size_of(graph_, operand);

@@ -12,10 +12,10 @@ namespace tsim::models {
 struct FusedGraph {
   const OpGraph& graph;
   Fusion fusion{};
-  std::vector<std::vector<OpId>> groups;      // in topological order
-  std::vector<std::size_t> group_of;          // by operator
-  std::vector<std::vector<OpId>> readers;     // by tensor, in order, each once
-  std::vector<bool> kept;                     // by tensor: stored for the backward
+  std::vector<std::vector<OpId>> groups;   // in topological order
+  std::vector<std::size_t> group_of;       // by operator
+  std::vector<std::vector<OpId>> readers;  // by tensor, in order, each once
+  std::vector<bool> kept;                  // by tensor: stored for the backward
 
   const Op& op(OpId id) const { return graph.ops[static_cast<std::size_t>(id)]; }
   const Tensor& tensor(TensorId id) const { return graph.tensors[static_cast<std::size_t>(id)]; }

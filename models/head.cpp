@@ -40,8 +40,7 @@ TensorId add_pooler(BlockBuilder& b, TensorId x) {
                                         .features = {{Axis::pooled, b.config.hidden}},
                                         .reduced = {b.hidden()},
                                         .bias = true});
-  const TensorId y =
-      add_elementwise(b, {"head.tanh", OpKind::activation, Part::head, 8}, dense);
+  const TensorId y = add_elementwise(b, {"head.tanh", OpKind::activation, Part::head, 8}, dense);
   b.graph.ops.back().saved.push_back(y);
   return y;
 }
@@ -66,8 +65,7 @@ void add_loss(BlockBuilder& b, TensorId logits) {
     b.graph.tensors.back().dtype = DType::fp32;
   }
   const TensorId labels = b.index("loss.labels", rows);
-  const TensorId kept =
-      b.tensor("loss.probabilities", shape, Role::activation, DType::fp32);
+  const TensorId kept = b.tensor("loss.probabilities", shape, Role::activation, DType::fp32);
   const TensorId loss = b.tensor("loss", rows, Role::activation, DType::fp32);
   b.add({.name = "loss.cross_entropy",
          .kind = OpKind::cross_entropy,

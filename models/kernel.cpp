@@ -75,8 +75,8 @@ Kernel kernel_for(const OpGraph& graph, const std::vector<OpId>& ops, const std:
                 .cls = op(chief).cls,
                 .part = op(ops.front()).part,
                 .ops = ops};
-  const Operand& in = op(chief).kind == OpKind::embedding ? op(chief).weights.front()
-                                                          : op(chief).inputs.front();
+  const Operand& in =
+      op(chief).kind == OpKind::embedding ? op(chief).weights.front() : op(chief).inputs.front();
   kernel.dtype = graph.tensors[static_cast<std::size_t>(in.tensor)].dtype;
   return kernel;
 }
@@ -84,9 +84,7 @@ Kernel kernel_for(const OpGraph& graph, const std::vector<OpId>& ops, const std:
 BlockKernels kernels(const OpGraph& graph, Fusion fusion) {
   const FusedGraph f = fused_graph(graph, fusion);
   BlockKernels out;
-  for (std::size_t g = 0; g < f.groups.size(); ++g) {
-    out.forward.push_back(forward_kernel(f, g));
-  }
+  for (std::size_t g = 0; g < f.groups.size(); ++g) { out.forward.push_back(forward_kernel(f, g)); }
   append_backward(f, out);
   return out;
 }

@@ -24,8 +24,8 @@ struct Kernel {
   OpClass cls{};
   Part part{};
   DType dtype = DType::fp16;  // of the arithmetic's inputs
-  Flops flops{};                // executed
-  Bytes bytes{};                // moved to and from device memory
+  Flops flops{};              // executed
+  Bytes bytes{};              // moved to and from device memory
   /// A contraction as `batch` products [m, k] x [k, n]; zero otherwise.
   std::int64_t batch = 0, m = 0, n = 0, k = 0;
   std::vector<OpId> ops{};  // the operators it runs; the first gives its name

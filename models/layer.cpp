@@ -18,8 +18,8 @@ TensorId with_residual(BlockBuilder& b, const std::string& name, TensorId x, App
 /// [arXiv:2204.06745, sec. 2.1].
 TensorId parallel_sublayers(BlockBuilder& b, TensorId x, const LayerSpec& spec) {
   TensorId attention = self_attention(b, add_norm(b, "attention.norm", x), spec);
-  attention = add_dropout(b, "attention.output_dropout", Part::residual, attention,
-                          b.config.dropout);
+  attention =
+      add_dropout(b, "attention.output_dropout", Part::residual, attention, b.config.dropout);
   TensorId m = mlp(b, add_norm(b, "mlp.norm", x));
   m = add_dropout(b, "mlp.output_dropout", Part::residual, m, b.config.dropout);
   return add_residual(b, "mlp.residual", add_residual(b, "attention.residual", x, attention), m);
@@ -31,8 +31,7 @@ TensorId sublayers(BlockBuilder& b, TensorId x, const LayerSpec& spec) {
     return spec.query ? query_attention(b, in) : self_attention(b, in, spec);
   });
   if (spec.cross_attention) {
-    x = with_residual(b, "cross_attention", x,
-                      [&](TensorId in) { return cross_attention(b, in); });
+    x = with_residual(b, "cross_attention", x, [&](TensorId in) { return cross_attention(b, in); });
   }
   return with_residual(b, "mlp", x, [&](TensorId in) { return mlp(b, in); });
 }
@@ -101,8 +100,8 @@ TensorId mlp(BlockBuilder& b, TensorId x) {
 OpGraph layer(BlockBuilder b, const LayerSpec& spec) {
   b.graph.input = b.activation("input", b.stream());
   if (spec.cross_attention) {
-    b.graph.memory = b.activation(
-        "memory", {b.batch(), {Axis::key_sequence, b.memory_sequence}, b.hidden()});
+    b.graph.memory =
+        b.activation("memory", {b.batch(), {Axis::key_sequence, b.memory_sequence}, b.hidden()});
   }
   TensorId x = b.graph.input;
   if (spec.query && b.config.final_norm) { x = add_norm(b, "final.norm", x); }

@@ -31,41 +31,41 @@ struct ModelConfig {
   std::int64_t kv_heads = 0;  // = heads unless grouped-query attention
   std::int64_t head_dim = 0;  // usually hidden / heads
   std::int64_t ffn = 0;
-  std::int64_t vocab = 0;  // 0 for a vision model
+  std::int64_t vocab = 0;          // 0 for a vision model
   std::int64_t max_positions = 0;  // rows of a learned position table
   std::int64_t sequence = 0;       // default sequence length in training
   Norm norm = Norm::layer_norm;
   NormPlace norm_place = NormPlace::pre;
   Activation activation = Activation::gelu;
   Positions positions = Positions::learned;
-  bool bias = true;               // of the projections of a layer
-  bool qkv_bias = true;           // of the query/key/value projection
-  bool causal = false;            // of the (decoder's) self-attention
-  bool parallel_residual = false; // attention and MLP both read the layer's input, each through a
-                                  // norm of its own (GPT-NeoX)
-  bool final_norm = true;         // a norm after the last layer
-  bool tied_embedding = true;     // the head uses the embedding's weight
-  bool head = true;               // has a projection to the vocabulary (language-model head)
-  bool head_transform = false;    // BERT's dense+norm before the vocabulary projection
-  bool head_bias = false;         // a bias of the vocabulary (or class) projection
-  bool pooler = false;            // BERT's pooled output
-  bool embedding_norm = false;    // a norm after the embeddings (BERT, BLOOM)
-  bool qk_norm = false;           // norms of queries and keys (Qwen3)
-  bool query_layer = false;       // PanGu-alpha: the last of `layers` has positions as queries
-  std::int64_t types = 0;         // BERT's token types
-  std::int64_t relative_buckets = 0;  // T5
+  bool bias = true;                // of the projections of a layer
+  bool qkv_bias = true;            // of the query/key/value projection
+  bool causal = false;             // of the (decoder's) self-attention
+  bool parallel_residual = false;  // attention and MLP both read the layer's input, each through a
+                                   // norm of its own (GPT-NeoX)
+  bool final_norm = true;          // a norm after the last layer
+  bool tied_embedding = true;      // the head uses the embedding's weight
+  bool head = true;                // has a projection to the vocabulary (language-model head)
+  bool head_transform = false;     // BERT's dense+norm before the vocabulary projection
+  bool head_bias = false;          // a bias of the vocabulary (or class) projection
+  bool pooler = false;             // BERT's pooled output
+  bool embedding_norm = false;     // a norm after the embeddings (BERT, BLOOM)
+  bool qk_norm = false;            // norms of queries and keys (Qwen3)
+  bool query_layer = false;        // PanGu-alpha: the last of `layers` has positions as queries
+  std::int64_t types = 0;          // BERT's token types
+  std::int64_t relative_buckets = 0;                // T5
   std::int64_t image = 0, patch = 0, channels = 0;  // a vision model: pixels, pixels, planes
-  std::int64_t classes = 0;        // of a classification head
-  double dropout = 0.0;            // probability; 0 means that no mask exists
-  double attention_dropout = 0.0;  // the same, on the attention's probabilities
-  std::string source;              // where the dimensions come from
+  std::int64_t classes = 0;                         // of a classification head
+  double dropout = 0.0;                             // probability; 0 means that no mask exists
+  double attention_dropout = 0.0;                   // the same, on the attention's probabilities
+  std::string source;                               // where the dimensions come from
   bool operator==(const ModelConfig&) const = default;
 };
 
 /// How one micro-batch runs.
 struct BuildOptions {
   std::int64_t micro_batch = 1;
-  std::int64_t sequence = 0;  // 0: the model's default; a vision model's own always
+  std::int64_t sequence = 0;          // 0: the model's default; a vision model's own always
   std::int64_t decoder_sequence = 0;  // 0: the same as `sequence`
   DType compute = DType::fp16;
   bool flash_attention = false;

@@ -22,10 +22,10 @@ std::string_view word(const std::array<std::string_view, N>& words, Enum value) 
 }  // namespace
 
 std::string_view name_of(Axis axis) {
-  static constexpr std::array kWords{
-      "batch"sv,    "sequence"sv, "key_sequence"sv, "hidden"sv, "qkv"sv,       "heads"sv,
-      "kv_heads"sv, "head_dim"sv, "ffn"sv,          "gate_ffn"sv, "vocab"sv,   "positions"sv,
-      "types"sv,    "patch"sv,    "classes"sv,      "pooled"sv};
+  static constexpr std::array kWords{"batch"sv, "sequence"sv, "key_sequence"sv, "hidden"sv,
+                                     "qkv"sv,   "heads"sv,    "kv_heads"sv,     "head_dim"sv,
+                                     "ffn"sv,   "gate_ffn"sv, "vocab"sv,        "positions"sv,
+                                     "types"sv, "patch"sv,    "classes"sv,      "pooled"sv};
   return word(kWords, axis);
 }
 
@@ -35,11 +35,24 @@ std::string_view name_of(OpClass c) {
 }
 
 std::string_view name_of(OpKind kind) {
-  static constexpr std::array kWords{
-      "matmul"sv,     "attention_matmul"sv, "flash_attention"sv, "softmax"sv,    "layer_norm"sv,
-      "rms_norm"sv,   "cross_entropy"sv,    "bias"sv,            "scale"sv,      "mask"sv,
-      "dropout"sv,    "activation"sv,       "gated_activation"sv, "residual_add"sv, "rotary"sv,
-      "embedding"sv,  "cast"sv,             "reshape"sv};
+  static constexpr std::array kWords{"matmul"sv,
+                                     "attention_matmul"sv,
+                                     "flash_attention"sv,
+                                     "softmax"sv,
+                                     "layer_norm"sv,
+                                     "rms_norm"sv,
+                                     "cross_entropy"sv,
+                                     "bias"sv,
+                                     "scale"sv,
+                                     "mask"sv,
+                                     "dropout"sv,
+                                     "activation"sv,
+                                     "gated_activation"sv,
+                                     "residual_add"sv,
+                                     "rotary"sv,
+                                     "embedding"sv,
+                                     "cast"sv,
+                                     "reshape"sv};
   return word(kWords, kind);
 }
 

@@ -1,12 +1,13 @@
 #include "models/op_graph.hpp"
 
 #include <algorithm>
-#include <boost/graph/adjacency_list.hpp>
-#include <boost/graph/depth_first_search.hpp>
 #include <numeric>
 #include <set>
 #include <stdexcept>
 #include <utility>
+
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/depth_first_search.hpp>
 
 namespace tsim::models {
 namespace {

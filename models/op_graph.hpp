@@ -18,8 +18,22 @@ namespace tsim::models {
 /// qkv = heads + 2 kv_heads (a fused projection). key_sequence is the sequence as keys see it.
 /// gate_ffn = ffn columns of a fused gated projection (2 ffn). patch = elements of one patch.
 enum class Axis : std::uint8_t {
-  batch, sequence, key_sequence, hidden, qkv, heads, kv_heads, head_dim, ffn, gate_ffn,
-  vocab, positions, types, patch, classes, pooled
+  batch,
+  sequence,
+  key_sequence,
+  hidden,
+  qkv,
+  heads,
+  kv_heads,
+  head_dim,
+  ffn,
+  gate_ffn,
+  vocab,
+  positions,
+  types,
+  patch,
+  classes,
+  pooled
 };
 std::string_view name_of(Axis axis);
 
@@ -46,15 +60,34 @@ enum class OpKind : std::uint8_t {
   matmul,            // activation x weight
   attention_matmul,  // activation x activation, batched over heads
   flash_attention,   // scores, softmax and weighted sum in one kernel
-  softmax, layer_norm, rms_norm, cross_entropy,
-  bias, scale, mask, dropout, activation, gated_activation, residual_add, rotary,
-  embedding, cast, reshape
+  softmax,
+  layer_norm,
+  rms_norm,
+  cross_entropy,
+  bias,
+  scale,
+  mask,
+  dropout,
+  activation,
+  gated_activation,
+  residual_add,
+  rotary,
+  embedding,
+  cast,
+  reshape
 };
 std::string_view name_of(OpKind kind);
 
 /// Where in a block the operator sits: recomputation and reports select by it.
 enum class Part : std::uint8_t {
-  embedding, norm, attention, attention_core, mlp, residual, head, loss
+  embedding,
+  norm,
+  attention,
+  attention_core,
+  mlp,
+  residual,
+  head,
+  loss
 };
 std::string_view name_of(Part part);
 
@@ -90,7 +123,7 @@ struct Op {
   OpKind kind{};
   OpClass cls{};
   Part part{};
-  Shape space{};                 // the iteration space: the output's axes, then the reduced ones
+  Shape space{};  // the iteration space: the output's axes, then the reduced ones
   /// How many of the last axes of `space` are summed over. A normalisation's output has the axis
   /// that its statistics reduce.
   int reduced = 0;
@@ -101,7 +134,7 @@ struct Op {
   std::vector<Operand> inputs{};   // activations, masks, statistics, indices
   std::vector<Operand> weights{};  // trained tensors
   std::vector<Operand> outputs{};
-  std::vector<TensorId> saved{};  // inputs or outputs that the backward needs
+  std::vector<TensorId> saved{};     // inputs or outputs that the backward needs
   bool input_needs_gradient = true;  // false for a lookup of indices or of pixels
   bool operator==(const Op&) const = default;
 };
@@ -112,7 +145,7 @@ Flops model_flops(const Op& op);
 struct OpGraph {
   std::vector<Tensor> tensors;
   std::vector<Op> ops;
-  TensorId input = -1;   // the activation that enters the block; -1 when indices or pixels do
+  TensorId input = -1;  // the activation that enters the block; -1 when indices or pixels do
   /// The encoder's output: a decoder layer's second input, which a decoder embedding hands on. -1
   /// elsewhere.
   TensorId memory = -1;

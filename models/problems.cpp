@@ -33,8 +33,7 @@ class Checker {
 
  private:
   void report(std::string key, std::string found, std::string expected, std::string hint = "") {
-    problems_.push_back(
-        {std::move(key), std::move(found), std::move(expected), std::move(hint)});
+    problems_.push_back({std::move(key), std::move(found), std::move(expected), std::move(hint)});
   }
 
   bool in_range(const char* key, std::int64_t value, std::int64_t least, std::int64_t most) {
@@ -71,8 +70,8 @@ class Checker {
     if (c_.head_dim == 0 && heads && c_.hidden % c_.heads != 0) {
       report("heads", text(c_.heads), "a divisor of hidden = " + text(c_.hidden),
              "or state head_dim");
-    } else if (in_range("head_dim", c_.head_dim, 1, kWide) &&
-               c_.positions == Positions::rotary && c_.head_dim % 2 != 0) {
+    } else if (in_range("head_dim", c_.head_dim, 1, kWide) && c_.positions == Positions::rotary &&
+               c_.head_dim % 2 != 0) {
       report("head_dim", text(c_.head_dim), "an even number: rotary positions turn pairs");
     }
   }

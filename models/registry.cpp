@@ -16,21 +16,34 @@ struct Dims {
 /// A pre-norm decoder with learned positions and heads of hidden / heads, as GPT-2 is.
 ModelConfig gpt(const char* name, Dims d, std::int64_t vocab, std::int64_t sequence,
                 const char* source) {
-  return {.name = name, .family = Family::decoder, .layers = d.layers, .hidden = d.hidden,
-          .heads = d.heads, .kv_heads = d.heads, .head_dim = d.hidden / d.heads,
-          .ffn = 4 * d.hidden, .vocab = vocab, .max_positions = sequence, .sequence = sequence,
-          .causal = true, .dropout = 0.1, .attention_dropout = 0.1, .source = source};
+  return {.name = name,
+          .family = Family::decoder,
+          .layers = d.layers,
+          .hidden = d.hidden,
+          .heads = d.heads,
+          .kv_heads = d.heads,
+          .head_dim = d.hidden / d.heads,
+          .ffn = 4 * d.hidden,
+          .vocab = vocab,
+          .max_positions = sequence,
+          .sequence = sequence,
+          .causal = true,
+          .dropout = 0.1,
+          .attention_dropout = 0.1,
+          .source = source};
 }
 
 ModelConfig gpt2(const char* name, Dims d) {
-  return gpt(name, d, 50257, 1024, "Radford et al. 2019, Language Models are Unsupervised "
+  return gpt(name, d, 50257, 1024,
+             "Radford et al. 2019, Language Models are Unsupervised "
              "Multitask Learners, table 2; openai-community/gpt2 config.json");
 }
 
 ModelConfig gpt3(const char* name, Dims d) {
   // Table 2.1 prints 24 heads of 128 for 1.3B and a width of 5140 for 13B; neither is hidden /
   // heads = d_head. 16 heads and 5120 are what its other columns give.
-  return gpt(name, d, 50257, 2048, "Brown et al. 2020, arXiv:2005.14165, table 2.1; dropout as in "
+  return gpt(name, d, 50257, 2048,
+             "Brown et al. 2020, arXiv:2005.14165, table 2.1; dropout as in "
              "Megatron-LM");
 }
 
@@ -42,27 +55,54 @@ ModelConfig megatron(const char* name, Dims d) {
 /// configuration: its vocabulary projection is the tied one alone, of every token, without BERT's
 /// transform and bias (head_transform, head_bias): h^2 + 3h + V parameters, 0.6 % of bert-base.
 ModelConfig bert(const char* name, Dims d) {
-  return {.name = name, .family = Family::encoder, .layers = d.layers, .hidden = d.hidden,
-          .heads = d.heads, .kv_heads = d.heads, .head_dim = d.hidden / d.heads,
-          .ffn = 4 * d.hidden, .vocab = 30522, .max_positions = 512, .sequence = 512,
-          .norm_place = NormPlace::post, .final_norm = false, .pooler = true,
-          .embedding_norm = true, .types = 2, .dropout = 0.1, .attention_dropout = 0.1,
-          .source = "Devlin et al. 2019, arXiv:1810.04805, sec. 3; google-bert config.json. "
-                    "Pre-training head: tied projection only"};
+  return {.name = name,
+          .family = Family::encoder,
+          .layers = d.layers,
+          .hidden = d.hidden,
+          .heads = d.heads,
+          .kv_heads = d.heads,
+          .head_dim = d.hidden / d.heads,
+          .ffn = 4 * d.hidden,
+          .vocab = 30522,
+          .max_positions = 512,
+          .sequence = 512,
+          .norm_place = NormPlace::post,
+          .final_norm = false,
+          .pooler = true,
+          .embedding_norm = true,
+          .types = 2,
+          .dropout = 0.1,
+          .attention_dropout = 0.1,
+          .source =
+              "Devlin et al. 2019, arXiv:1810.04805, sec. 3; google-bert config.json. "
+              "Pre-training head: tied projection only"};
 }
 
 ModelConfig vision(const char* name, Dims d, std::int64_t patch, const char* source) {
   const std::int64_t side = 224 / patch;
   const std::int64_t tokens = side * side + 1;
-  return {.name = name, .family = Family::vision, .layers = d.layers, .hidden = d.hidden,
-          .heads = d.heads, .kv_heads = d.heads, .head_dim = d.hidden / d.heads,
-          .ffn = 4 * d.hidden, .max_positions = tokens, .sequence = tokens,
-          .tied_embedding = false, .head = false, .image = 224, .patch = patch, .channels = 3,
-          .classes = 1000, .source = source};
+  return {.name = name,
+          .family = Family::vision,
+          .layers = d.layers,
+          .hidden = d.hidden,
+          .heads = d.heads,
+          .kv_heads = d.heads,
+          .head_dim = d.hidden / d.heads,
+          .ffn = 4 * d.hidden,
+          .max_positions = tokens,
+          .sequence = tokens,
+          .tied_embedding = false,
+          .head = false,
+          .image = 224,
+          .patch = patch,
+          .channels = 3,
+          .classes = 1000,
+          .source = source};
 }
 
 ModelConfig vit(const char* name, Dims d, std::int64_t patch) {
-  return vision(name, d, patch, "Dosovitskiy et al. 2021, arXiv:2010.11929, table 1; 224 x 224, "
+  return vision(name, d, patch,
+                "Dosovitskiy et al. 2021, arXiv:2010.11929, table 1; 224 x 224, "
                 "1000 classes, no dropout");
 }
 
@@ -72,15 +112,29 @@ struct LlamaDims {
 };
 
 ModelConfig llama(const char* name, LlamaDims d, const char* source) {
-  return {.name = name, .family = Family::decoder, .layers = d.layers, .hidden = d.hidden,
-          .heads = d.heads, .kv_heads = d.kv_heads, .head_dim = d.hidden / d.heads, .ffn = d.ffn,
-          .vocab = d.vocab, .sequence = d.sequence, .norm = Norm::rms_norm,
-          .activation = Activation::swiglu, .positions = Positions::rotary, .bias = false,
-          .qkv_bias = false, .causal = true, .tied_embedding = false, .source = source};
+  return {.name = name,
+          .family = Family::decoder,
+          .layers = d.layers,
+          .hidden = d.hidden,
+          .heads = d.heads,
+          .kv_heads = d.kv_heads,
+          .head_dim = d.hidden / d.heads,
+          .ffn = d.ffn,
+          .vocab = d.vocab,
+          .sequence = d.sequence,
+          .norm = Norm::rms_norm,
+          .activation = Activation::swiglu,
+          .positions = Positions::rotary,
+          .bias = false,
+          .qkv_bias = false,
+          .causal = true,
+          .tied_embedding = false,
+          .source = source};
 }
 
-constexpr const char* kLlama2 = "Touvron et al. 2023, arXiv:2307.09288, table 1 and sec. 2.2; "
-                                "meta-llama config.json";
+constexpr const char* kLlama2 =
+    "Touvron et al. 2023, arXiv:2307.09288, table 1 and sec. 2.2; "
+    "meta-llama config.json";
 constexpr const char* kLlama3 = "Llama team 2024, arXiv:2407.21783, table 3; context 8192";
 
 struct T5Dims {
@@ -89,25 +143,51 @@ struct T5Dims {
 };
 
 ModelConfig t5(const char* name, T5Dims d) {
-  return {.name = name, .family = Family::encoder_decoder, .layers = d.layers,
-          .decoder_layers = d.layers, .hidden = d.hidden, .heads = d.heads, .kv_heads = d.heads,
-          .head_dim = d.head_dim, .ffn = d.ffn, .vocab = 32128, .sequence = 512,
-          .norm = Norm::rms_norm, .activation = Activation::relu,
-          .positions = Positions::relative, .bias = false, .qkv_bias = false, .causal = true,
-          .relative_buckets = 32, .dropout = 0.1, .attention_dropout = 0.1,
+  return {.name = name,
+          .family = Family::encoder_decoder,
+          .layers = d.layers,
+          .decoder_layers = d.layers,
+          .hidden = d.hidden,
+          .heads = d.heads,
+          .kv_heads = d.heads,
+          .head_dim = d.head_dim,
+          .ffn = d.ffn,
+          .vocab = 32128,
+          .sequence = 512,
+          .norm = Norm::rms_norm,
+          .activation = Activation::relu,
+          .positions = Positions::relative,
+          .bias = false,
+          .qkv_bias = false,
+          .causal = true,
+          .relative_buckets = 32,
+          .dropout = 0.1,
+          .attention_dropout = 0.1,
           .source = "Raffel et al. 2020, arXiv:1910.10683, sec. 2.1, 3.7; google-t5 config.json"};
 }
 
 /// Dropout of the paper: sublayer outputs and embeddings only.
 ModelConfig transformer(const char* name, Dims d, double dropout) {
-  return {.name = name, .family = Family::encoder_decoder, .layers = d.layers,
-          .decoder_layers = d.layers, .hidden = d.hidden, .heads = d.heads, .kv_heads = d.heads,
-          .head_dim = d.hidden / d.heads, .ffn = 4 * d.hidden, .vocab = 37000, .sequence = 256,
-          .norm_place = NormPlace::post, .activation = Activation::relu,
-          .positions = Positions::sinusoidal, .causal = true, .final_norm = false,
+  return {.name = name,
+          .family = Family::encoder_decoder,
+          .layers = d.layers,
+          .decoder_layers = d.layers,
+          .hidden = d.hidden,
+          .heads = d.heads,
+          .kv_heads = d.heads,
+          .head_dim = d.hidden / d.heads,
+          .ffn = 4 * d.hidden,
+          .vocab = 37000,
+          .sequence = 256,
+          .norm_place = NormPlace::post,
+          .activation = Activation::relu,
+          .positions = Positions::sinusoidal,
+          .causal = true,
+          .final_norm = false,
           .dropout = dropout,
-          .source = "Vaswani et al. 2017, arXiv:1706.03762, table 3, English-German vocabulary of "
-                    "sec. 5.1"};
+          .source =
+              "Vaswani et al. 2017, arXiv:1706.03762, table 3, English-German vocabulary of "
+              "sec. 5.1"};
 }
 
 /// The query layer is the last of the table's layers: 12 L h^2 then gives the sizes in its name.

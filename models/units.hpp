@@ -12,8 +12,14 @@ namespace tsim {
 struct Bytes {
   std::int64_t value = 0;
   auto operator<=>(const Bytes&) const = default;
-  Bytes& operator+=(Bytes o) { value += o.value; return *this; }
-  Bytes& operator-=(Bytes o) { value -= o.value; return *this; }
+  Bytes& operator+=(Bytes o) {
+    value += o.value;
+    return *this;
+  }
+  Bytes& operator-=(Bytes o) {
+    value -= o.value;
+    return *this;
+  }
 };
 constexpr Bytes operator+(Bytes a, Bytes b) { return {a.value + b.value}; }
 constexpr Bytes operator-(Bytes a, Bytes b) { return {a.value - b.value}; }
@@ -26,8 +32,14 @@ template <class Tag>
 struct Quantity {
   double value = 0.0;
   auto operator<=>(const Quantity&) const = default;
-  constexpr Quantity& operator+=(Quantity o) { value += o.value; return *this; }
-  constexpr Quantity& operator-=(Quantity o) { value -= o.value; return *this; }
+  constexpr Quantity& operator+=(Quantity o) {
+    value += o.value;
+    return *this;
+  }
+  constexpr Quantity& operator-=(Quantity o) {
+    value -= o.value;
+    return *this;
+  }
   friend constexpr Quantity operator+(Quantity a, Quantity b) { return {a.value + b.value}; }
   friend constexpr Quantity operator-(Quantity a, Quantity b) { return {a.value - b.value}; }
   friend constexpr Quantity operator*(double k, Quantity a) { return {k * a.value}; }
@@ -62,10 +74,18 @@ inline std::vector<Bytes> split(Bytes whole, int parts) {
 /// Literals: binary (KiB, MiB, GiB), decimal (KB, MB, GB), rates in bytes (GBps) or bits (Gbps).
 namespace literals {
 constexpr Bytes operator""_B(unsigned long long n) { return {static_cast<std::int64_t>(n)}; }
-constexpr Bytes operator""_KiB(unsigned long long n) { return {static_cast<std::int64_t>(n << 10)}; }
-constexpr Bytes operator""_MiB(unsigned long long n) { return {static_cast<std::int64_t>(n << 20)}; }
-constexpr Bytes operator""_GiB(unsigned long long n) { return {static_cast<std::int64_t>(n << 30)}; }
-constexpr Bytes operator""_KB(unsigned long long n) { return {static_cast<std::int64_t>(n * 1000)}; }
+constexpr Bytes operator""_KiB(unsigned long long n) {
+  return {static_cast<std::int64_t>(n << 10)};
+}
+constexpr Bytes operator""_MiB(unsigned long long n) {
+  return {static_cast<std::int64_t>(n << 20)};
+}
+constexpr Bytes operator""_GiB(unsigned long long n) {
+  return {static_cast<std::int64_t>(n << 30)};
+}
+constexpr Bytes operator""_KB(unsigned long long n) {
+  return {static_cast<std::int64_t>(n * 1000)};
+}
 constexpr Bytes operator""_MB(unsigned long long n) {
   return {static_cast<std::int64_t>(n * 1000000)};
 }

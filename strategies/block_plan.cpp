@@ -68,17 +68,16 @@ bool is_word_embedding(const OpGraph& graph, models::TensorId id) {
   return graph.tensors[static_cast<std::size_t>(id)].name == "embedding.word";
 }
 
-/// Marks the gradients of the weights of `ops` as complete at the end of `piece`.
-void add_gradients(const OpGraph& graph, const std::vector<OpId>& ops, Piece& piece) {
-  for (const OpId op : ops) {
-    for (const models::Operand& w : graph.ops[static_cast<std::size_t>(op)].weights) {
-      (is_word_embedding(graph, w.tensor) ? piece.embedding_gradients : piece.gradients) +=
-          models::elements(w.shape);
-    }
+/// Adds the weights of `op` to the gradients that are complete at the end of `piece`: whole tensors,
+/// of which a lookup reads some rows only.
+void add_gradients(const OpGraph& graph, OpId op, Piece& piece) {
+  for (const models::Operand& w : graph.ops[static_cast<std::size_t>(op)].weights) {
+    (is_word_embedding(graph, w.tensor) ? piece.embedding_gradients : piece.gradients) +=
+        models::elements(graph.tensors[static_cast<std::size_t>(w.tensor)].shape);
   }
 }
 
-/// Twice the forward's model FLOPs of the contractions in `ops`, in halves: input and weight.
+/// `share` of the forward's model FLOPs of the contractions that `kernel` belongs to.
 Flops backward_model_flops(const OpGraph& graph, const Kernel& kernel, double share) {
   Flops sum;
   for (const OpId op : kernel.ops) {
@@ -89,56 +88,95 @@ Flops backward_model_flops(const OpGraph& graph, const Kernel& kernel, double sh
   return sum;
 }
 
-/// One kernel of the input's gradient with the communication around it and the weight kernels of
-/// the same operators.
-void add_backward(const Kernel* input, const std::vector<const Kernel*>& weights, const Context& c,
-                  std::vector<Piece>& pieces) {
-  std::vector<OpId> ops;
-  if (input != nullptr) { ops = input->ops; }
-  for (const Kernel* w : weights) { ops.insert(ops.end(), w->ops.begin(), w->ops.end()); }
-  add_comms(c.comms.before_backward, ops, Phase::backward, pieces);
-  if (input != nullptr) {
-    Piece piece = compute_piece(*input, c.device, Phase::backward);
-    // An attention product has two operands that need a gradient and no weight: both are here.
-    piece.model_flops = backward_model_flops(c.graph, *input, weights.empty() ? 2.0 : 1.0);
-    if (weights.empty()) { add_gradients(c.graph, input->ops, piece); }
+/// The kernels that make one operator's gradients: of its inputs (two products for an attention
+/// product, whose operands are both activations) and of its weights.
+struct GradientKernels {
+  std::vector<const Kernel*> inputs;
+  std::vector<const Kernel*> weights;
+};
+
+GradientKernels gradient_kernels(const models::BlockKernels& kernels, OpId op) {
+  const auto ending_at = [op](const std::vector<Kernel>& list) {
+    std::vector<const Kernel*> found;
+    for (const Kernel& k : list) {
+      if (*std::max_element(k.ops.begin(), k.ops.end()) == op) { found.push_back(&k); }
+    }
+    return found;
+  };
+  return {ending_at(kernels.backward_input), ending_at(kernels.backward_weight)};
+}
+
+/// The backward's pieces, each compute piece with the operators that its kernel runs.
+struct BackwardPieces {
+  std::vector<Piece> pieces;
+  std::vector<const Kernel*> kernels;  // by piece; null for communication
+
+  void add(const Piece& piece, const Kernel* kernel) {
     pieces.push_back(piece);
+    kernels.push_back(kernel);
   }
-  const bool beside = c.overlap_tensor && !weights.empty();
-  add_comms(c.comms.after_backward_input, ops, Phase::backward, pieces,
-            beside ? PieceKind::async_comm : PieceKind::comm);
-  for (const Kernel* w : weights) {
+  void add_comms(const std::vector<OpComm>& comms, const std::vector<OpId>& ops, PieceKind kind) {
+    strategies::add_comms(comms, ops, Phase::backward, pieces, kind);
+    kernels.resize(pieces.size(), nullptr);
+  }
+};
+
+/// Kernels of the inputs' gradients with the communication around them, then the weights'.
+void add_backward(const GradientKernels& kernels, const Context& c, BackwardPieces& out) {
+  std::vector<OpId> ops;
+  for (const auto* list : {&kernels.inputs, &kernels.weights}) {
+    for (const Kernel* k : *list) { ops.insert(ops.end(), k->ops.begin(), k->ops.end()); }
+  }
+  out.add_comms(c.comms.before_backward, ops, PieceKind::comm);
+  // An operator's backward is twice its forward: half for the weights, or all for the inputs.
+  const auto products = std::count_if(
+      kernels.inputs.begin(), kernels.inputs.end(),
+      [](const Kernel* k) { return k->cls == models::OpClass::contraction; });
+  const double input_share =
+      (kernels.weights.empty() ? 2.0 : 1.0) / std::max(1.0, static_cast<double>(products));
+  for (const Kernel* k : kernels.inputs) {
+    Piece piece = compute_piece(*k, c.device, Phase::backward);
+    if (k->cls == models::OpClass::contraction) {
+      piece.model_flops = backward_model_flops(c.graph, *k, input_share);
+    }
+    out.add(piece, k);
+  }
+  const bool overlap = c.overlap_tensor && !kernels.weights.empty();
+  const std::size_t before = out.pieces.size();
+  out.add_comms(c.comms.after_backward_input, ops,
+                overlap ? PieceKind::async_comm : PieceKind::comm);
+  const bool beside = overlap && out.pieces.size() > before;
+  for (const Kernel* w : kernels.weights) {
     Piece piece = compute_piece(*w, c.device, Phase::backward);
     piece.model_flops = backward_model_flops(c.graph, *w, 1.0);
-    add_gradients(c.graph, w->ops, piece);
-    pieces.push_back(piece);
+    out.add(piece, w);
   }
   if (beside) {
     Piece join;
     join.kind = PieceKind::join;
     join.phase = Phase::backward;
-    pieces.push_back(join);
+    out.add(join, nullptr);
+  }
+}
+
+/// A weight's gradient is complete after the last kernel of its operator.
+void mark_gradients(const OpGraph& graph, BackwardPieces& backward) {
+  std::set<OpId> seen;
+  for (std::size_t i = backward.pieces.size(); i-- > 0;) {
+    if (backward.kernels[i] == nullptr) { continue; }
+    for (const OpId op : backward.kernels[i]->ops) {
+      if (seen.insert(op).second) { add_gradients(graph, op, backward.pieces[i]); }
+    }
   }
 }
 
 std::vector<Piece> backward_pieces(const models::BlockKernels& kernels, const Context& c) {
-  std::vector<Piece> pieces;
+  BackwardPieces backward;
   for (auto op = static_cast<OpId>(c.graph.ops.size()) - 1; op >= 0; --op) {
-    const auto last_op_is = [op](const Kernel& k) {
-      return *std::max_element(k.ops.begin(), k.ops.end()) == op;
-    };
-    const auto input =
-        std::find_if(kernels.backward_input.begin(), kernels.backward_input.end(), last_op_is);
-    std::vector<const Kernel*> weights;
-    for (const Kernel& k : kernels.backward_weight) {
-      if (last_op_is(k)) { weights.push_back(&k); }
-    }
-    const bool found = input != kernels.backward_input.end();
-    if (found || !weights.empty()) {
-      add_backward(found ? &*input : nullptr, weights, c, pieces);
-    }
+    add_backward(gradient_kernels(kernels, op), c, backward);
   }
-  return pieces;
+  mark_gradients(c.graph, backward);
+  return backward.pieces;
 }
 
 BlockWeights block_weights(const OpGraph& graph) {

@@ -163,6 +163,8 @@ ChunkPlan plan_chunk(const Chain& chain, Units units, const Strategy& strategy,
   std::vector<Piece> forward;
   std::vector<Piece> backward;
   bool lookup_here = false;
+  bool has_encoder_output = false;  // the decoder's embedding keeps it
+  Bytes encoder_output;
   for (int u = units.from; u < units.to; ++u) {
     const auto block = static_cast<std::size_t>(chain.units[static_cast<std::size_t>(u)]);
     const BlockPlan& b = chain.plans[block];
@@ -170,6 +172,8 @@ ChunkPlan plan_chunk(const Chain& chain, Units units, const Strategy& strategy,
     plan.embedding = plan.embedding || kind == BlockKind::embedding;
     plan.head = plan.head || kind == BlockKind::head;
     plan.layers += is_layer(kind) ? 1 : 0;
+    encoder_output = std::max(encoder_output, b.memory);
+    has_encoder_output = has_encoder_output || kind == BlockKind::decoder_embedding;
     lookup_here = lookup_here || (b.weights.embedding > 0 && kind != BlockKind::head);
     append(forward, b.forward, false);
     plan.activations += b.activations;
@@ -178,6 +182,8 @@ ChunkPlan plan_chunk(const Chain& chain, Units units, const Strategy& strategy,
     plan.backward_workspace = std::max(plan.backward_workspace, b.backward_workspace);
     if (b.output.value > 0) { plan.output = b.output + b.memory; }
   }
+  // A stage of decoder layers alone keeps a copy of its own of what the encoder made.
+  if (!has_encoder_output) { plan.activations += encoder_output; }
   for (int u = units.to - 1; u >= units.from; --u) {
     const auto block = static_cast<std::size_t>(chain.units[static_cast<std::size_t>(u)]);
     const bool drop = chain.tied && lookup_here && chain.kinds[block] == BlockKind::head;

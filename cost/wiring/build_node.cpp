@@ -16,6 +16,8 @@ class NodeBuilder {
   NodeBuilder(Topology& t, const NodeDesign& design, int number)
       : t_(t), design_(design), number_(number), prefix_("node" + std::to_string(number) + "/") {}
 
+  VertexId reducer() const { return reducer_; }
+
   BuiltNode build() {
     for (std::size_t i = 0; i < design_.devices.size(); ++i) {
       built_.devices.push_back(vertex(VertexKind::device, "gpu", i));
@@ -105,6 +107,7 @@ class NodeBuilder {
       }
       t_.vertices.push_back({VertexKind::nvswitch, prefix_ + "nvswitch", number_});
       const auto hub = static_cast<VertexId>(t_.vertices.size() - 1);
+      if (peers.reduces) { reducer_ = hub; }
       for (const VertexId device : built_.devices) { link(LinkKind::nvlink, device, hub, all); }
     }
     for (const PeerLink& pair : peers.pairs) {
@@ -130,6 +133,7 @@ class NodeBuilder {
   std::string prefix_;
   BuiltNode built_;
   std::vector<VertexId> bridges_, switches_, memories_;
+  VertexId reducer_ = -1;
 };
 
 /// Deals equally near NICs evenly: the one with the fewest devices so far, then the first.
@@ -163,6 +167,7 @@ BuiltNode build_node(Topology& topology, const NodeDesign& design, int number) {
     const DeviceDesign& device = design.devices[i];
     topology.devices.push_back(built.devices[i]);
     topology.device_kind.push_back(device.kind);
+    topology.device_reducer.push_back(builder.reducer());
     const bool peers = design.host.peer_access, nics = design.host.nic_access;
     topology.device_staging.push_back(
         {peers ? -1 : builder.memory_of(device.slot), nics ? -1 : builder.memory_of(device.slot)});

@@ -41,6 +41,9 @@ std::string format(Bytes b) {
   return std::to_string(b.value) + " B";
 }
 
-std::string percent(double share) { return fixed(share * 100, 1) + " %"; }
+std::string percent(double share) {
+  const bool rounds_to_zero = std::abs(share) < 0.0005;  // no "-0.0 %"
+  return fixed(rounds_to_zero ? 0.0 : share * 100, 1) + " %";
+}
 
 }  // namespace tsim::cli

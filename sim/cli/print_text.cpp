@@ -44,7 +44,7 @@ void print_head(const Answer& a, std::ostream& out) {
       << count(s.cluster.nodes, "node") << "\n"
       << "  layout     " << layout_text(s) << "\n"
       << "  batch      " << s.workload.global_batch << " samples, "
-      << count(micro_batches(s), "micro-batch") << (micro_batches(s) == 1 ? "" : "es")
+      << micro_batches(s) << (micro_batches(s) == 1 ? " micro-batch" : " micro-batches")
       << " of " << s.workload.micro_batch << " a pipeline, "
       << name_of(s.strategy.precision.compute) << "\n";
   for (const std::string& text : s.assumptions) { out << "  assumed    " << text << "\n"; }

@@ -1,6 +1,7 @@
+#include "models/explain.hpp"
+
 #include <doctest/doctest.h>
 
-#include "models/explain.hpp"
 #include "models/registry.hpp"
 
 using namespace tsim;
@@ -59,8 +60,8 @@ TEST_CASE("shares of the classes are shares of a whole") {
   CHECK(flop_share == doctest::Approx(1));
   CHECK(byte_share == doctest::Approx(1));
   CHECK(e.classes[0].cls == OpClass::contraction);
-  CHECK(e.classes[0].flops_share > 0.99);   // nearly all arithmetic ...
-  CHECK(e.classes[0].bytes_share < 0.5);    // ... but less than half of the traffic
+  CHECK(e.classes[0].flops_share > 0.99);  // nearly all arithmetic ...
+  CHECK(e.classes[0].bytes_share < 0.5);   // ... but less than half of the traffic
 }
 
 TEST_CASE("a fused kernel's row names all of its operators") {

@@ -19,10 +19,11 @@ Flops contractions(const OpGraph& graph) {
 }
 
 constexpr const char* kGptModels[] = {
-    "gpt2",           "gpt2-xl",         "gpt3-125m",       "gpt3-1.3b",      "gpt3-13b",
-    "gpt3-175b",      "gpt-22b",         "megatron-1.7b",   "megatron-3.6b",  "megatron-7.5b",
-    "megatron-18.4b", "megatron-39.1b",  "megatron-76.1b",  "megatron-145.6b", "megatron-310.1b",
-    "megatron-529.6b", "megatron-1t",    "pangu-alpha-2.6b", "pangu-alpha-200b", "gpt-neox-20b",
+    "gpt2",           "gpt2-xl",          "gpt3-125m",        "gpt3-1.3b",
+    "gpt3-13b",       "gpt3-175b",        "gpt-22b",          "megatron-1.7b",
+    "megatron-3.6b",  "megatron-7.5b",    "megatron-18.4b",   "megatron-39.1b",
+    "megatron-76.1b", "megatron-145.6b",  "megatron-310.1b",  "megatron-529.6b",
+    "megatron-1t",    "pangu-alpha-2.6b", "pangu-alpha-200b", "gpt-neox-20b",
     "bloom-176b"};
 
 }  // namespace
@@ -65,11 +66,12 @@ TEST_CASE("a step is 72 B s l h^2 (1 + s/6h + V/12lh), with recomputed layers 96
     for (const Block& b : model.blocks) {
       if (b.kind == BlockKind::layer) { layers += b.count * contractions(b.graph).value; }
     }
-    CHECK(3 * forward == doctest::Approx(72 * 2 * s * l * h * h *
-                                         (1 + s / (6 * h) + v / (12 * l * h))).epsilon(1e-12));
-    CHECK(3 * forward + layers == doctest::Approx(96 * 2 * s * l * h * h *
-                                                  (1 + s / (6 * h) + v / (16 * l * h)))
-                                      .epsilon(1e-12));
+    CHECK(3 * forward ==
+          doctest::Approx(72 * 2 * s * l * h * h * (1 + s / (6 * h) + v / (12 * l * h)))
+              .epsilon(1e-12));
+    CHECK(3 * forward + layers ==
+          doctest::Approx(96 * 2 * s * l * h * h * (1 + s / (6 * h) + v / (16 * l * h)))
+              .epsilon(1e-12));
   }
 }
 
@@ -114,8 +116,7 @@ TEST_CASE("ViT-B/16 takes the 17.5 GMACs that its layers, patches and classes ad
 TEST_CASE("BERT's forward includes the vocabulary and the pooler") {
   const double s = 512;
   const double h = 768;
-  const double whole =
-      12 * (24 * s * h * h + 4 * s * s * h) + 2 * s * h * 30522 + 2 * h * h;
+  const double whole = 12 * (24 * s * h * h + 4 * s * s * h) + 2 * s * h * 30522 + 2 * h * h;
   CHECK(forward_model_flops(build_model(*model_named("bert-base"), {})).value ==
         doctest::Approx(whole).epsilon(1e-12));
 }

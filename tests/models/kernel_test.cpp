@@ -1,10 +1,11 @@
 // Kernels and their fusion on single layers, counted by hand.
+#include "models/kernel.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <string>
 
-#include "models/kernel.hpp"
 #include "models/registry.hpp"
 
 using namespace tsim;
@@ -82,11 +83,9 @@ TEST_CASE("without fusion every operator is a kernel") {
 TEST_CASE("frameworks join bias+dropout+add, bias+activation, scale+mask+softmax, product+bias") {
   CHECK(joined_groups(layer_of("gpt2"), Fusion::framework) ==
         std::vector<std::string>{
-            "attention.qkv+attention.qkv_bias",
-            "attention.scale+attention.mask+attention.softmax",
+            "attention.qkv+attention.qkv_bias", "attention.scale+attention.mask+attention.softmax",
             "attention.projection_bias+attention.output_dropout+attention.residual",
-            "mlp.fc1_bias+mlp.activation",
-            "mlp.fc2_bias+mlp.output_dropout+mlp.residual"});
+            "mlp.fc1_bias+mlp.activation", "mlp.fc2_bias+mlp.output_dropout+mlp.residual"});
 }
 
 TEST_CASE("full fusion also takes the norm after a residual and the dropout after a softmax") {
@@ -95,8 +94,7 @@ TEST_CASE("full fusion also takes the norm after a residual and the dropout afte
             "attention.qkv+attention.qkv_bias",
             "attention.scale+attention.mask+attention.softmax+attention.dropout",
             "attention.projection_bias+attention.output_dropout+attention.residual+mlp.norm",
-            "mlp.fc1_bias+mlp.activation",
-            "mlp.fc2_bias+mlp.output_dropout+mlp.residual"});
+            "mlp.fc1_bias+mlp.activation", "mlp.fc2_bias+mlp.output_dropout+mlp.residual"});
 }
 
 TEST_CASE("full fusion makes one kernel of BERT's embeddings") {
@@ -120,8 +118,7 @@ TEST_CASE("a product states the matrices that it multiplies") {
   CHECK(shape(named(all.forward, "attention.projection")) == Shape4{1, 8192, 8192, 8192});
   CHECK(shape(named(all.forward, "mlp.fc1")) == Shape4{1, 8192, 57344, 8192});
   CHECK(shape(named(all.forward, "mlp.fc2")) == Shape4{1, 8192, 8192, 28672});
-  CHECK(shape(named(all.backward_input, "mlp.fc2.input_gradient")) ==
-        Shape4{1, 8192, 28672, 8192});
+  CHECK(shape(named(all.backward_input, "mlp.fc2.input_gradient")) == Shape4{1, 8192, 28672, 8192});
   CHECK(shape(named(all.backward_weight, "mlp.fc2.weight_gradient")) ==
         Shape4{1, 28672, 8192, 8192});
   CHECK(shape(named(all.backward_input, "attention.scores.second_gradient")) ==
@@ -177,9 +174,8 @@ TEST_CASE("full fusion writes no mask and adds the residual's gradient inside th
 
 TEST_CASE("where a tensor feeds two kernels their gradients are added by a third") {
   const BlockKernels all = kernels(layer_of("gpt2"), Fusion::framework);
-  const auto sums = std::ranges::count_if(all.backward_input, [](const Kernel& k) {
-    return k.name.ends_with(".gradient_sum");
-  });
+  const auto sums = std::ranges::count_if(
+      all.backward_input, [](const Kernel& k) { return k.name.ends_with(".gradient_sum"); });
   CHECK(sums == 2);  // the layer's input and the stream between attention and MLP
   CHECK(named(all.backward_input, "input.gradient_sum").bytes.value == 3 * kStream);
   // GPT-NeoX: two norms and the residual read the input.
@@ -232,8 +228,8 @@ TEST_CASE("flash attention executes half of a causal square, and 2.5 times that 
   CHECK(forward.flops.value == doctest::Approx(4 * s * (s + 1) / 2 * 768));
   const Kernel& backward = named(all.backward_input, "attention.flash.backward");
   CHECK(backward.flops.value == doctest::Approx(2.5 * forward.flops.value));
-  CHECK(forward.bytes.value == 4 * kStream + 4 * 12 * 1024);       // q, k, v, context, log-sum-exp
-  CHECK(backward.bytes.value == 8 * kStream + 4 * 12 * 1024);      // and four gradients
+  CHECK(forward.bytes.value == 4 * kStream + 4 * 12 * 1024);   // q, k, v, context, log-sum-exp
+  CHECK(backward.bytes.value == 8 * kStream + 4 * 12 * 1024);  // and four gradients
   CHECK(forward.batch == 12);
 }
 
@@ -263,8 +259,7 @@ TEST_CASE("full fusion moves about a fifth less than frameworks do in a BERT-lar
   const OpGraph layer = layer_of("bert-large", {.micro_batch = 8});
   const Work framework = work(layer, Fusion::framework);
   const Work full = work(layer, Fusion::full);
-  const double saved =
-      1 - static_cast<double>(full.bytes) / static_cast<double>(framework.bytes);
+  const double saved = 1 - static_cast<double>(full.bytes) / static_cast<double>(framework.bytes);
   CHECK(saved > 0.15);
   CHECK(saved < 0.2291);
 }

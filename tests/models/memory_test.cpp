@@ -141,9 +141,8 @@ TEST_CASE("GPT-2 large's fp32 logits of 4 x 1024 tokens take 786 MiB") {
   ModelConfig c = *model_named("gpt2-large");
   c.vocab = 50304;
   const OpGraph head = block_of(build_model(c, {.micro_batch = 4}), BlockKind::head).graph;
-  const auto it = std::find_if(head.tensors.begin(), head.tensors.end(), [](const Tensor& t) {
-    return t.name == "loss.probabilities";
-  });
+  const auto it = std::find_if(head.tensors.begin(), head.tensors.end(),
+                               [](const Tensor& t) { return t.name == "loss.probabilities"; });
   REQUIRE(it != head.tensors.end());
   CHECK(size_of(*it) == Bytes{786 * 1024 * 1024});
 }

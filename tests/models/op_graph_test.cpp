@@ -1,9 +1,9 @@
+#include "models/op_graph.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <stdexcept>
-
-#include "models/op_graph.hpp"
 
 using namespace tsim;
 using namespace tsim::models;

@@ -1,11 +1,12 @@
 // What holds for every model, however it is run.
+#include "models/registry.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <set>
 
 #include "models/kernel.hpp"
-#include "models/registry.hpp"
 
 using namespace tsim;
 using namespace tsim::models;
@@ -36,16 +37,14 @@ const std::vector<ModelConfig>& structures() {
                              "llama2-70b", "transformer-base", "t5-11b", "vit-h14"}) {
       found.push_back(*model_named(name));
     }
-    found.push_back(variant("bert-base", "BERT, whole head", [](ModelConfig& c) {
-      c.head_transform = c.head_bias = true;
-    }));
+    found.push_back(variant("bert-base", "BERT, whole head",
+                            [](ModelConfig& c) { c.head_transform = c.head_bias = true; }));
     found.push_back(variant("bert-base", "BERT, classes", [](ModelConfig& c) {
       c.head = false;
       c.classes = 3;
     }));
-    found.push_back(variant("llama3-8b", "Llama, query and key norms", [](ModelConfig& c) {
-      c.qk_norm = c.qkv_bias = true;
-    }));
+    found.push_back(variant("llama3-8b", "Llama, query and key norms",
+                            [](ModelConfig& c) { c.qk_norm = c.qkv_bias = true; }));
     found.push_back(variant("t5-small", "T5 v1.1", [](ModelConfig& c) {
       c.activation = Activation::geglu;
       c.tied_embedding = false;
@@ -206,8 +205,8 @@ TEST_CASE("inside the tensor-parallel region operators have a sharded axis, outs
     for (const Op& op : block.graph.ops) {
       CAPTURE(op.name);
       const bool pooled = has_axis(op.space, Axis::pooled) || has_axis(op.space, Axis::classes);
-      const bool stream = !pooled && has_axis(op.space, Axis::sequence) &&
-                          has_axis(op.space, Axis::hidden);
+      const bool stream =
+          !pooled && has_axis(op.space, Axis::sequence) && has_axis(op.space, Axis::hidden);
       if (op.part == Part::norm || op.part == Part::residual) {
         CHECK_FALSE(is_sharded(op.space));
         CHECK(stream);
