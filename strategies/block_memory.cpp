@@ -81,8 +81,7 @@ Bytes backward_workspace(const OpGraph& graph) {
 }  // namespace
 
 Recompute recompute_of(models::BlockKind kind, const Strategy& strategy) {
-  const bool layer =
-      kind == models::BlockKind::layer || kind == models::BlockKind::decoder_layer;
+  const bool layer = kind == models::BlockKind::layer || kind == models::BlockKind::decoder_layer;
   return layer ? strategy.recompute : Recompute::none;
 }
 

@@ -62,8 +62,8 @@ FoldedAxes foldable_axes(const Strategy& strategy, const std::vector<StagePlan>&
                          const cost::Topology& topology, cost::Router& router) {
   if (!one_kind_of_device(topology)) { return {}; }
   CommTable table(topology, router, strategy.collective);
-  for (const FoldedAxes axes : {FoldedAxes{true, true}, FoldedAxes{true, false},
-                                FoldedAxes{false, true}}) {
+  for (const FoldedAxes axes :
+       {FoldedAxes{true, true}, FoldedAxes{true, false}, FoldedAxes{false, true}}) {
     if (foldable(axes, strategy, stages, table)) { return axes; }
   }
   return {};

@@ -102,8 +102,8 @@ OpGraph shard(const OpGraph& graph, const Sharding& s) {
   OpGraph part = graph;
   for (Op& op : part.ops) { op = resized(std::move(op), s); }
   for (models::Tensor& tensor : part.tensors) {
-    const bool split_sequence = s.sequence_parallel && tensor.role != models::Role::weight &&
-                                !is_split(tensor.shape);
+    const bool split_sequence =
+        s.sequence_parallel && tensor.role != models::Role::weight && !is_split(tensor.shape);
     tensor.shape = resized(std::move(tensor.shape), s, split_sequence);
   }
   return part;

@@ -64,8 +64,8 @@ TaskGraph TaskBuilder::build() && {
 }
 
 void TaskBuilder::make_ranks() {
-  const int copies = (input_.folded.data ? strategy_.data : 1) *
-                     (input_.folded.tensor ? strategy_.tensor : 1);
+  const int copies =
+      (input_.folded.data ? strategy_.data : 1) * (input_.folded.tensor ? strategy_.tensor : 1);
   for (int stage = 0; stage < strategy_.pipeline; ++stage) {
     const StagePlan& plan = input_.stages[index(stage)];
     const StateBytes states = state_bytes(plan.elements, strategy_);
@@ -127,9 +127,9 @@ ResolvedProgram TaskBuilder::resolve_program(int stage, int data, int chunk_inde
       continue;
     }
     // Replicas share the description of a compute step.
-    const auto [at, added] = compute_index_.try_emplace(
-        {part(stage, chunk_index), which, i},
-        static_cast<std::uint32_t>(builder_.graph.computes.size()));
+    const auto [at, added] =
+        compute_index_.try_emplace({part(stage, chunk_index), which, i},
+                                   static_cast<std::uint32_t>(builder_.graph.computes.size()));
     if (added) {
       builder_.graph.computes.push_back(
           {layers_label(chunk) + " " + std::string(name_of(step.phase)), step.duration,
@@ -142,9 +142,8 @@ ResolvedProgram TaskBuilder::resolve_program(int stage, int data, int chunk_inde
 }
 
 std::uint32_t TaskBuilder::effect(MemoryEffect e) {
-  std::erase_if(e, [](const MemoryChange& c) {
-    return c.at_start.value == 0 && c.at_end.value == 0;
-  });
+  std::erase_if(e,
+                [](const MemoryChange& c) { return c.at_start.value == 0 && c.at_end.value == 0; });
   if (e.empty()) { return kNone; }
   builder_.graph.effects.push_back(std::move(e));
   return static_cast<std::uint32_t>(builder_.graph.effects.size() - 1);
@@ -156,8 +155,7 @@ void TaskBuilder::add_effects(ResolvedProgram& resolved, const ChunkPlan& chunk,
   resolved.effects.assign(steps.size(), kNone);
   const auto is_compute = [](const Step& s) { return !s.is_comm; };
   const auto first = std::find_if(steps.begin(), steps.end(), is_compute) - steps.begin();
-  const auto last =
-      steps.rend() - std::find_if(steps.rbegin(), steps.rend(), is_compute) - 1;
+  const auto last = steps.rend() - std::find_if(steps.rbegin(), steps.rend(), is_compute) - 1;
   const Bytes zero;
   const bool keeps = input_.training;
   MemoryEffect at_first;
@@ -220,17 +218,15 @@ Stamped TaskBuilder::stamp(const ResolvedProgram& resolved, int stage, int data,
 
 void TaskBuilder::run_schedule(int stage, int data) {
   const PipelineShape shape{strategy_.pipeline, input_.micro_batches, strategy_.chunks};
-  const StageOrder order = input_.training
-                               ? schedule_named(strategy_.schedule)->order(shape, stage)
-                               : forward_only(shape);
+  const StageOrder order = input_.training ? schedule_named(strategy_.schedule)->order(shape, stage)
+                                           : forward_only(shape);
   std::vector<int> left(index(strategy_.chunks), input_.micro_batches);  // backwards to come
   auto& buckets = buckets_[index(stage)];
   std::size_t next_bucket = 0;
   for (const Action& action : order) {
     const bool forward = action.phase == Phase::forward;
     const bool last = !forward && --left[index(action.chunk)] == 0;
-    const Which which =
-        forward ? Which::forward : (last ? Which::last_backward : Which::backward);
+    const Which which = forward ? Which::forward : (last ? Which::last_backward : Which::backward);
     const int at = part(stage, action.chunk);
     const ResolvedProgram& resolved =
         resolved_[index(at * data_ + data)][static_cast<std::size_t>(which)];

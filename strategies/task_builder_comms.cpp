@@ -54,9 +54,9 @@ void TaskBuilder::send(const Stamped& from, int stage, int data, const Action& a
     const CommKey key{Stream::pp, CollectiveOp::send_recv,
                       static_cast<int>(me) * 2 + static_cast<int>(direction), size};
     const std::string label = "stage " + std::to_string(stage) + " -> " + std::to_string(to_stage);
-    const std::uint32_t comm = table_.comm(
-        builder_.graph, key, label,
-        stage_copies(layout_, input_.folded, t, data, {stage, to_stage}));
+    const std::uint32_t comm =
+        table_.comm(builder_.graph, key, label,
+                    stage_copies(layout_, input_.folded, t, data, {stage, to_stage}));
     const Task task{.work = comm,
                     .place = group({me, static_cast<std::uint32_t>(slot(to_stage, data, t))}),
                     .micro_batch = action.micro_batch,

@@ -120,8 +120,7 @@ void add_rates(const Scenario& scenario, const Simulation& s, Report& report) {
   const double step = report.step.value;
   const auto samples = static_cast<double>(scenario.workload.global_batch);
   report.samples_per_second = samples / step;
-  report.tokens_per_second =
-      samples * static_cast<double>(tokens_per_sample(s.model)) / step;
+  report.tokens_per_second = samples * static_cast<double>(tokens_per_sample(s.model)) / step;
   const double devices = report.devices;
   report.model_tflops_per_device = report.model_flops.value / step / devices / 1e12;
   const auto rate = peak(scenario.cluster.devices.front(), scenario.strategy.precision.compute);
@@ -160,8 +159,8 @@ void add_communications(const Simulation& s, Report& report) {
     const Task& task = s.graph.tasks[t];
     if (task.kind != TaskKind::comm) { continue; }
     const strategies::Comm& comm = s.graph.comms[task.work];
-    const std::string what = task.phase == strategies::Phase::transfer ? "pipeline transfer"
-                                                                       : without_stage(comm.label);
+    const std::string what =
+        task.phase == strategies::Phase::transfer ? "pipeline transfer" : without_stage(comm.label);
     const auto [at, added] =
         rows.try_emplace({what, comm.algorithm, comm.ranks, comm.payload}, Sum{});
     if (added) {
@@ -201,8 +200,9 @@ void add_verdict(const Scenario& scenario, Report& report) {
       report.heaviest_stage = i;
     }
   }
-  const Bytes tensors = largest - report.stages[report.heaviest_stage]
-                                      .peak[static_cast<std::size_t>(strategies::MemoryClass::reserved)];
+  const Bytes tensors =
+      largest - report.stages[report.heaviest_stage]
+                    .peak[static_cast<std::size_t>(strategies::MemoryClass::reserved)];
   report.allowance = Bytes{static_cast<std::int64_t>(scenario.allowance * to_double(tensors))};
   report.needed = largest + report.allowance;
   report.capacity = scenario.cluster.devices.front().memory;
