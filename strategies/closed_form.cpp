@@ -1,6 +1,7 @@
 #include "strategies/closed_form.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "cost/collectives.hpp"
 #include "strategies/layout.hpp"
@@ -62,9 +63,10 @@ class Estimator {
   }
 
   Seconds tensor_comm(const Step& step, int stage) {
-    constexpr CollectiveOp kOps[] = {CollectiveOp::all_reduce, CollectiveOp::reduce_scatter,
-                                     CollectiveOp::all_gather};
-    return collective(kOps[static_cast<int>(step.comm)], layout_.tensor_group(0, stage), step.size);
+    constexpr std::array kOps{CollectiveOp::all_reduce, CollectiveOp::reduce_scatter,
+                              CollectiveOp::all_gather};
+    return collective(kOps[static_cast<std::size_t>(step.comm)], layout_.tensor_group(0, stage),
+                      step.size);
   }
 
   Seconds stage_time(int stage) {

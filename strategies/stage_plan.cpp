@@ -113,7 +113,10 @@ std::vector<int> deal(const Chain& chain, const Strategy& strategy) {
     case LayerSplit::list: return strategy.layers_per_stage;
     case LayerSplit::even:
       assert(layers % parts == 0);
-      return std::vector<int>(static_cast<std::size_t>(parts), layers / parts);
+      {
+        std::vector<int> counts(static_cast<std::size_t>(parts), layers / parts);
+        return counts;
+      }
     case LayerSplit::balanced: return balanced_parts(layer_times(chain), parts);
   }
   return {};

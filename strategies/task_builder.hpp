@@ -51,12 +51,21 @@ class TaskBuilder {
   std::uint32_t effect(MemoryEffect e);
   void run_schedule(int stage, int data);
   Stamped stamp(const ResolvedProgram& resolved, int stage, int data, const Action& action);
+  StepTasks add_step(const ResolvedProgram& resolved, std::size_t step, int replica,
+                     const Action& action);
+  void chain(const std::vector<StepTasks>& before, const StepTasks& after);
+  Which which_phase(const Action& action, std::vector<int>& backwards_left) const;
+  void note_buckets(const Program& program, TaskId first, int stage, std::size_t& next_bucket);
   // task_builder_comms.cpp: what crosses ranks
   std::uint32_t tensor_comm(const Step& step, int stage, int data);
   void send(const Stamped& from, int stage, int data, const Action& action);
   void connect_sends();
   void reduce_gradients(int stage);
   void reduce_embedding();
+  void reduce_embedding_of(const std::vector<int>& stages, int data, int tensor);
+  void gather_parameters(int stage, int tensor, const std::vector<TaskId>& steps);
+  void after_last_phase(int stage, int data, int tensor, TaskId task);
+  std::vector<std::uint32_t> replica_slots(int stage, int tensor) const;
   void step_optimizer(int stage);
   std::uint32_t group(std::vector<std::uint32_t> slots);
 

@@ -54,6 +54,7 @@ std::vector<std::string> memory_hints(const Scenario& scenario, const Report& re
   std::stable_sort(savings.begin(), savings.end(),
                    [](const Saving& a, const Saving& b) { return a.bytes > b.bytes; });
   std::vector<std::string> hints;
+  hints.reserve(savings.size());
   for (const Saving& saving : savings) {
     hints.push_back(saving.text + " " + gibibytes(saving.bytes));
   }

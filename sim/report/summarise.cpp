@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "sim/critical_path.hpp"
@@ -136,7 +137,7 @@ void add_channels(const Scenario& scenario, const Simulation& s, Report& report)
   for (std::size_t c = 0; c < s.timeline.channel_bytes.size(); ++c) {
     const double bytes = s.timeline.channel_bytes[c];
     if (bytes <= 0) { continue; }
-    loads.push_back({channels[c].name, Bytes{static_cast<std::int64_t>(bytes + 0.5)},
+    loads.push_back({channels[c].name, Bytes{std::llround(bytes)},
                      bytes / (channels[c].bandwidth.value * report.step.value)});
   }
   std::stable_sort(loads.begin(), loads.end(), [](const ChannelLoad& a, const ChannelLoad& b) {
@@ -178,7 +179,7 @@ void add_communications(const Simulation& s, Report& report) {
 
 /// "backward", "forward (tp)".
 std::string path_text(const PathShare& share) {
-  const std::string phase(strategies::name_of(share.phase));
+  std::string phase(strategies::name_of(share.phase));
   if (share.kind == TaskKind::compute) { return phase; }
   return share.phase == strategies::Phase::forward || share.phase == strategies::Phase::backward ||
                  share.phase == strategies::Phase::recompute
