@@ -20,17 +20,22 @@ class AlikeCheck {
       : axes_(axes), strategy_(strategy), stages_(stages), table_(table), layout_(strategy) {}
 
   bool all_alike() {
-    for (int stage = 0; stage < strategy_.pipeline; ++stage) {
-      for (int d = 0; d < (axes_.data ? 1 : strategy_.data); ++d) {
-        for (int t = 0; t < (axes_.tensor ? 1 : strategy_.tensor); ++t) {
-          if (!alike_at({t, d, stage})) { return false; }
-        }
-      }
-    }
-    return true;
+    const std::vector<Place> places = simulated_places();
+    return std::all_of(places.begin(), places.end(),
+                       [this](const Place& place) { return alike_at(place); });
   }
 
  private:
+  std::vector<Place> simulated_places() const {
+    const int replicas = axes_.data ? 1 : strategy_.data;
+    const int tensors = axes_.tensor ? 1 : strategy_.tensor;
+    std::vector<Place> places;
+    for (int i = 0; i < strategy_.pipeline * replicas * tensors; ++i) {
+      places.push_back({i % tensors, i / tensors % replicas, i / tensors / replicas});
+    }
+    return places;
+  }
+
   bool alike_at(const Place& place) {
     const StagePlan& plan = stages_[static_cast<std::size_t>(place.stage)];
     const Bytes message = std::max(plan.chunks.front().output, Bytes{1});
