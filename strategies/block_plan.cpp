@@ -47,7 +47,8 @@ void add_comms(const std::vector<OpComm>& comms, const std::vector<OpId>& ops, P
   }
 }
 
-std::vector<Piece> forward_pieces(const std::vector<Kernel>& kernels, const Context& c, Phase phase) {
+std::vector<Piece> forward_pieces(const std::vector<Kernel>& kernels, const Context& c,
+                                  Phase phase) {
   std::vector<Piece> pieces;
   for (const Kernel& kernel : kernels) {
     add_comms(c.comms.before_forward, kernel.ops, phase, pieces);
@@ -68,8 +69,8 @@ bool is_word_embedding(const OpGraph& graph, models::TensorId id) {
   return graph.tensors[static_cast<std::size_t>(id)].name == "embedding.word";
 }
 
-/// Adds the weights of `op` to the gradients that are complete at the end of `piece`: whole tensors,
-/// of which a lookup reads some rows only.
+/// Adds the weights of `op` to the gradients that are complete at the end of `piece`: whole
+/// tensors, of which a lookup reads some rows only.
 void add_gradients(const OpGraph& graph, OpId op, Piece& piece) {
   for (const models::Operand& w : graph.ops[static_cast<std::size_t>(op)].weights) {
     (is_word_embedding(graph, w.tensor) ? piece.embedding_gradients : piece.gradients) +=
@@ -129,9 +130,9 @@ void add_backward(const GradientKernels& kernels, const Context& c, BackwardPiec
   }
   out.add_comms(c.comms.before_backward, ops, PieceKind::comm);
   // An operator's backward is twice its forward: half for the weights, or all for the inputs.
-  const auto products = std::count_if(
-      kernels.inputs.begin(), kernels.inputs.end(),
-      [](const Kernel* k) { return k->cls == models::OpClass::contraction; });
+  const auto products =
+      std::count_if(kernels.inputs.begin(), kernels.inputs.end(),
+                    [](const Kernel* k) { return k->cls == models::OpClass::contraction; });
   const double input_share =
       (kernels.weights.empty() ? 2.0 : 1.0) / std::max(1.0, static_cast<double>(products));
   for (const Kernel* k : kernels.inputs) {

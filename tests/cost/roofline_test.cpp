@@ -1,6 +1,6 @@
-#include <doctest/doctest.h>
-
 #include "cost/roofline.hpp"
+
+#include <doctest/doctest.h>
 
 using namespace tsim;
 using namespace tsim::literals;
@@ -44,9 +44,11 @@ Kernel moving(OpClass cls, Bytes bytes) { return {.cls = cls, .bytes = bytes}; }
 
 TEST_CASE("a large product is bound by arithmetic, a small one by memory") {
   // n = 4096: 2 n^3 / 100 TFLOP/s = 1374.39 us against 6 n^2 / 1000 GB/s = 100.7 us.
-  CHECK(kernel_time(product(4096), device()).value == doctest::Approx(1374.39e-6 + 3e-6).epsilon(1e-5));
+  CHECK(kernel_time(product(4096), device()).value ==
+        doctest::Approx(1374.39e-6 + 3e-6).epsilon(1e-5));
   // n = 64: 5.2 ns against 24.6 ns.
-  CHECK(kernel_time(product(64), device()).value == doctest::Approx(24.576e-9 + 3e-6).epsilon(1e-9));
+  CHECK(kernel_time(product(64), device()).value ==
+        doctest::Approx(24.576e-9 + 3e-6).epsilon(1e-9));
 }
 
 TEST_CASE("element-wise kernels and normalisations reach their own share of the bandwidth") {
@@ -65,8 +67,7 @@ TEST_CASE("many small kernels take as long as the host needs to launch them") {
 
 TEST_CASE("a format without a peak is computed in the next wider one") {
   // bf16 at the fp16 rate; fp32 on the vector units, a tenth as fast.
-  CHECK(kernel_time(product(4096, DType::bf16), device()) ==
-        kernel_time(product(4096), device()));
+  CHECK(kernel_time(product(4096, DType::bf16), device()) == kernel_time(product(4096), device()));
   const Seconds launch = 3_us;
   CHECK((kernel_time(product(4096, DType::fp32), device()) - launch).value ==
         doctest::Approx(10 * (kernel_time(product(4096), device()) - launch).value));
@@ -74,10 +75,11 @@ TEST_CASE("a format without a peak is computed in the next wider one") {
 
 TEST_CASE("half-filled tiles, waves and short sums cost what they leave idle") {
   const GemmEfficiency whole{.ceiling = 0.8, .tile_m = 128, .tile_n = 128, .units = 4, .half_k = 0};
-  CHECK(gemm_efficiency(whole, 1, 256, 256, 64) == doctest::Approx(0.8));         // 4 tiles, 4 units
-  CHECK(gemm_efficiency(whole, 1, 192, 256, 64) == doctest::Approx(0.8 * 0.75));  // tile 2 half full
-  CHECK(gemm_efficiency(whole, 1, 128, 256, 64) == doctest::Approx(0.8 * 0.5));   // 2 of 4 units
-  CHECK(gemm_efficiency(whole, 5, 128, 128, 64) == doctest::Approx(0.8 * 5 / 8)); // a fifth tile
+  CHECK(gemm_efficiency(whole, 1, 256, 256, 64) == doctest::Approx(0.8));  // 4 tiles, 4 units
+  CHECK(gemm_efficiency(whole, 1, 192, 256, 64) ==
+        doctest::Approx(0.8 * 0.75));                                            // tile 2 half full
+  CHECK(gemm_efficiency(whole, 1, 128, 256, 64) == doctest::Approx(0.8 * 0.5));  // 2 of 4 units
+  CHECK(gemm_efficiency(whole, 5, 128, 128, 64) == doctest::Approx(0.8 * 5 / 8));  // a fifth tile
   GemmEfficiency ramp = whole;
   ramp.half_k = 64;
   CHECK(gemm_efficiency(ramp, 1, 256, 256, 64) == doctest::Approx(0.4));

@@ -70,7 +70,8 @@ TEST_CASE("peak activations of the first stage are the published ones within 1 %
     const sim::StageReport& first = report.stages.front();
     const double held =
         to_double(first.peak[static_cast<std::size_t>(MemoryClass::activations)]) / (1 << 30);
-    // Of the micro-batches in flight on a stage, those of its first chunk hold the embedding's mask.
+    // Of the micro-batches in flight on a stage, those of its first chunk hold the embedding's
+    // mask.
     const int with_mask =
         row.chunks == 1 ? first.in_flight : std::min(first.in_flight, 2 * row.degrees.pipeline);
     CAPTURE(row.model);

@@ -1,6 +1,6 @@
-#include <doctest/doctest.h>
-
 #include "strategies/program.hpp"
+
+#include <doctest/doctest.h>
 
 using namespace tsim;
 using namespace tsim::literals;

@@ -1,7 +1,9 @@
+#include "strategies/stage_plan.hpp"
+
 #include <doctest/doctest.h>
+
 #include <numeric>
 
-#include "strategies/stage_plan.hpp"
 #include "tests/sim/sample_scenarios.hpp"
 
 using namespace tsim;
