@@ -34,8 +34,12 @@ std::string contents(const StagePlan& plan) {
   return text;
 }
 
-/// Most forwards of a chunk that wait for their backward on a rank at once.
+/// Most forwards of a chunk that wait for their backward on a rank at once; one when none follows.
 int most_in_flight(const std::vector<strategies::TaskId>& tasks, const TaskGraph& graph) {
+  const bool training = std::any_of(tasks.begin(), tasks.end(), [&graph](strategies::TaskId id) {
+    return graph.tasks[id].phase == strategies::Phase::backward;
+  });
+  if (!training) { return 1; }
   std::map<std::pair<int, int>, bool> held;  // micro-batch and chunk
   std::size_t most = 0;
   for (const strategies::TaskId id : tasks) {

@@ -206,6 +206,7 @@ TEST_CASE("forward only streams micro-batches and keeps nothing") {
     CHECK(held(stage, MemoryClass::activations).value == 0);
     CHECK(held(stage, MemoryClass::optimizer).value == 0);
     CHECK(held(stage, MemoryClass::gradients).value == 0);
+    CHECK(stage.in_flight == 1);
   }
   sim::Scenario training = s;
   training.workload.training = true;
