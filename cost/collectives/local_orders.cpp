@@ -153,7 +153,7 @@ std::vector<std::vector<int>> linked_rings(const Pairs& pairs, double& unit) {
   each_link([&](int& lanes, double bandwidth) {
     lanes = static_cast<int>(std::floor(bandwidth / unit + 1e-6));
   });
-  return disjoint_rings(std::move(arcs), pairs.n);
+  return disjoint_rings(arcs, pairs.n);
 }
 
 /// All on one switch: every hop has two channels, its device's and the next one's, of equal rate.
