@@ -68,12 +68,13 @@ bool is_word_embedding(const OpGraph& graph, models::TensorId id) {
   return graph.tensors[static_cast<std::size_t>(id)].name == "embedding.word";
 }
 
-/// Marks the gradients of the weights of `ops` as complete at the end of `piece`.
+/// Marks the gradients of the weights of `ops` as complete at the end of `piece`. They are dense: a
+/// table has them for all of its rows, whichever were read.
 void add_gradients(const OpGraph& graph, const std::vector<OpId>& ops, Piece& piece) {
   for (const OpId op : ops) {
     for (const models::Operand& w : graph.ops[static_cast<std::size_t>(op)].weights) {
       (is_word_embedding(graph, w.tensor) ? piece.embedding_gradients : piece.gradients) +=
-          models::elements(w.shape);
+          models::elements(graph.tensors[static_cast<std::size_t>(w.tensor)].shape);
     }
   }
 }
