@@ -19,6 +19,7 @@ struct Context {
   const TensorComms& comms;
   const cost::Device& device;
   bool overlap_tensor;
+  std::set<OpId> own_weight_kernel;  // operators whose weights have a gradient kernel to themselves
 };
 
 bool contains(const std::vector<OpId>& ops, OpId op) {
@@ -127,7 +128,9 @@ void add_backward(const GradientKernels& kernels, const Context& c, std::vector<
       piece.model_flops = backward_model_flops(c.graph, *k, input_share);
     }
     if (kernels.weights.empty() && k == kernels.inputs.back()) {
-      add_gradients(c.graph, k->ops, piece);
+      std::vector<OpId> made_here = k->ops;
+      std::erase_if(made_here, [&c](OpId op) { return c.own_weight_kernel.contains(op); });
+      add_gradients(c.graph, made_here, piece);
     }
     pieces.push_back(piece);
   }
@@ -156,6 +159,12 @@ std::vector<Piece> backward_pieces(const models::BlockKernels& kernels, const Co
   return pieces;
 }
 
+std::set<OpId> operators_of(const std::vector<Kernel>& kernels) {
+  std::set<OpId> ops;
+  for (const Kernel& k : kernels) { ops.insert(k.ops.begin(), k.ops.end()); }
+  return ops;
+}
+
 BlockWeights block_weights(const OpGraph& graph) {
   BlockWeights weights;
   for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
@@ -182,7 +191,8 @@ BlockPlan plan_block(const models::Block& block, const Sharding& sharding, const
   const OpGraph graph = shard(block.graph, sharding);
   const TensorComms comms = tensor_comms(graph, sharding);
   const models::BlockKernels kernels = models::kernels(graph, strategy.fusion);
-  const Context context{graph, comms, device, strategy.overlap_tensor};
+  const Context context{graph, comms, device, strategy.overlap_tensor,
+                        operators_of(kernels.backward_weight)};
   const Recompute recompute = recompute_of(block.kind, strategy);
 
   BlockPlan plan;
