@@ -42,7 +42,8 @@ void TaskBuilder::send(const Stamped& from, int stage, int data, const Action& a
   const int to_stage = there % strategy_.pipeline;
   const ChunkPlan& plan = input_.stages[index(stage)].chunks[index(action.chunk)];
   Bytes size = forward ? plan.output : plan.input;
-  if (strategy_.scatter_gather || strategy_.sequence_parallel) {
+  // Under sequence parallelism a rank's output is its part already.
+  if (strategy_.scatter_gather && !strategy_.sequence_parallel) {
     size = Bytes{(size.value + strategy_.tensor - 1) / strategy_.tensor};
   }
   if (to_stage == stage) {  // one stage with several chunks: nothing moves
@@ -112,6 +113,11 @@ void TaskBuilder::reduce_gradients(int stage) {
                                       .phase = Phase::gradient_sync,
                                       .stream = Stream::dp});
       for (const StepTasks& ready : bucket.ready) { builder_.edge(ready.at(t), id); }
+      for (int d = 0; !strategy_.overlap_gradients && d < data_; ++d) {
+        for (const StepTasks& exit : last_exits_[index(stage * data_ + d)]) {
+          builder_.edge(exit.at(t), id);
+        }
+      }
       builder_.edge(last_sync_[slots.front()], id);
       for (const std::uint32_t s : slots) { last_sync_[s] = id; }
     }
