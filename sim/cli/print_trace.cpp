@@ -303,7 +303,8 @@ void TraceWriter::write() {
 
 }  // namespace
 
-void print_trace(const TaskGraph& graph, const sim::Timeline& timeline, int ranks, std::ostream& out) {
+void print_trace(const TaskGraph& graph, const sim::Timeline& timeline, int ranks,
+                 std::ostream& out) {
   TraceWriter(graph, timeline, ranks, out).write();
 }
 
