@@ -21,7 +21,7 @@ fs::path data_folder() {
   const char* const set = std::getenv("TSIM_DATA_DIR");
   if (set != nullptr && *set != '\0') { return set; }
   std::error_code error;
-  const fs::path source_tree = TSIM_DATA_DIR;
+  fs::path source_tree = TSIM_DATA_DIR;
   if (fs::is_directory(source_tree, error)) { return source_tree; }
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   return program.parent_path().parent_path() / TSIM_DATA_SUBDIR;  // PREFIX/bin/tsim
