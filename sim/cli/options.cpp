@@ -83,6 +83,7 @@ Setting split_setting(const std::string& text) {
 
 std::vector<std::string_view> dtype_names() {
   std::vector<std::string_view> names;
+  names.reserve(models::kDTypes.size());
   for (const models::DTypeRow& row : models::kDTypes) { names.push_back(row.name); }
   return names;
 }

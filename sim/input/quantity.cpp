@@ -18,59 +18,73 @@ struct Unit {
 };
 
 constexpr double kKi = 1024.0;
-constexpr std::array kUnits{
-    Unit{"B", Dimension::size, 1.0},
-    Unit{"KB", Dimension::size, 1e3},
-    Unit{"kB", Dimension::size, 1e3},
-    Unit{"MB", Dimension::size, 1e6},
-    Unit{"GB", Dimension::size, 1e9},
-    Unit{"TB", Dimension::size, 1e12},
-    Unit{"KiB", Dimension::size, kKi},
-    Unit{"MiB", Dimension::size, kKi* kKi},
-    Unit{"GiB", Dimension::size, kKi* kKi* kKi},
-    Unit{"TiB", Dimension::size, kKi* kKi* kKi* kKi},
-    Unit{"B/s", Dimension::rate, 1.0},
-    Unit{"KB/s", Dimension::rate, 1e3},
-    Unit{"MB/s", Dimension::rate, 1e6},
-    Unit{"GB/s", Dimension::rate, 1e9},
-    Unit{"TB/s", Dimension::rate, 1e12},
-    Unit{"KiB/s", Dimension::rate, kKi},
-    Unit{"MiB/s", Dimension::rate, kKi* kKi},
-    Unit{"GiB/s", Dimension::rate, kKi* kKi* kKi},
-    Unit{"TiB/s", Dimension::rate, kKi* kKi* kKi* kKi},
-    Unit{"b/s", Dimension::rate, 1.0 / 8},
-    Unit{"Kb/s", Dimension::rate, 1e3 / 8},
-    Unit{"Mb/s", Dimension::rate, 1e6 / 8},
-    Unit{"Gb/s", Dimension::rate, 1e9 / 8},
-    Unit{"Tb/s", Dimension::rate, 1e12 / 8},
-    Unit{"s", Dimension::time, 1.0},
-    Unit{"ms", Dimension::time, 1e-3},
-    Unit{"us", Dimension::time, 1e-6},
-    Unit{"ns", Dimension::time, 1e-9},
-    Unit{"FLOP/s", Dimension::compute, 1.0},
-    Unit{"MFLOP/s", Dimension::compute, 1e6},
-    Unit{"GFLOP/s", Dimension::compute, 1e9},
-    Unit{"TFLOP/s", Dimension::compute, 1e12},
-    Unit{"PFLOP/s", Dimension::compute, 1e15},
-    Unit{"OP/s", Dimension::compute, 1.0},
-    Unit{"GOP/s", Dimension::compute, 1e9},
-    Unit{"TOP/s", Dimension::compute, 1e12},
-    Unit{"POP/s", Dimension::compute, 1e15}};
+constexpr std::array kUnits{Unit{"B", Dimension::size, 1.0},
+                            Unit{"KB", Dimension::size, 1e3},
+                            Unit{"kB", Dimension::size, 1e3},
+                            Unit{"MB", Dimension::size, 1e6},
+                            Unit{"GB", Dimension::size, 1e9},
+                            Unit{"TB", Dimension::size, 1e12},
+                            Unit{"KiB", Dimension::size, kKi},
+                            Unit{"MiB", Dimension::size, kKi* kKi},
+                            Unit{"GiB", Dimension::size, kKi* kKi* kKi},
+                            Unit{"TiB", Dimension::size, kKi* kKi* kKi* kKi},
+                            Unit{"B/s", Dimension::rate, 1.0},
+                            Unit{"KB/s", Dimension::rate, 1e3},
+                            Unit{"MB/s", Dimension::rate, 1e6},
+                            Unit{"GB/s", Dimension::rate, 1e9},
+                            Unit{"TB/s", Dimension::rate, 1e12},
+                            Unit{"KiB/s", Dimension::rate, kKi},
+                            Unit{"MiB/s", Dimension::rate, kKi* kKi},
+                            Unit{"GiB/s", Dimension::rate, kKi* kKi* kKi},
+                            Unit{"TiB/s", Dimension::rate, kKi* kKi* kKi* kKi},
+                            Unit{"b/s", Dimension::rate, 1.0 / 8},
+                            Unit{"Kb/s", Dimension::rate, 1e3 / 8},
+                            Unit{"Mb/s", Dimension::rate, 1e6 / 8},
+                            Unit{"Gb/s", Dimension::rate, 1e9 / 8},
+                            Unit{"Tb/s", Dimension::rate, 1e12 / 8},
+                            Unit{"s", Dimension::time, 1.0},
+                            Unit{"ms", Dimension::time, 1e-3},
+                            Unit{"us", Dimension::time, 1e-6},
+                            Unit{"ns", Dimension::time, 1e-9},
+                            Unit{"FLOP/s", Dimension::compute, 1.0},
+                            Unit{"MFLOP/s", Dimension::compute, 1e6},
+                            Unit{"GFLOP/s", Dimension::compute, 1e9},
+                            Unit{"TFLOP/s", Dimension::compute, 1e12},
+                            Unit{"PFLOP/s", Dimension::compute, 1e15},
+                            Unit{"OP/s", Dimension::compute, 1.0},
+                            Unit{"GOP/s", Dimension::compute, 1e9},
+                            Unit{"TOP/s", Dimension::compute, 1e12},
+                            Unit{"POP/s", Dimension::compute, 1e15}};
 
 /// Spellings that people use, and the one that is meant.
 struct Alias {
   std::string_view written, meant;
 };
-constexpr std::array kAliases{
-    Alias{"Gbps", "Gb/s"},       Alias{"Mbps", "Mb/s"},     Alias{"Tbps", "Tb/s"},
-    Alias{"GBps", "GB/s"},       Alias{"MBps", "MB/s"},     Alias{"TBps", "TB/s"},
-    Alias{"Gbit/s", "Gb/s"},     Alias{"Gbit", "Gb/s"},     Alias{"Gb", "Gb/s"},
-    Alias{"TFLOPS", "TFLOP/s"},  Alias{"TFLOPs", "TFLOP/s"}, Alias{"TFLOPS/s", "TFLOP/s"},
-    Alias{"TFLOPs/s", "TFLOP/s"}, Alias{"TF", "TFLOP/s"},    Alias{"TF/s", "TFLOP/s"},
-    Alias{"GFLOPS", "GFLOP/s"},  Alias{"GFLOPs", "GFLOP/s"}, Alias{"PFLOPS", "PFLOP/s"},
-    Alias{"PFLOPs", "PFLOP/s"},  Alias{"TOPS", "TOP/s"},    Alias{"TOPs", "TOP/s"},
-    Alias{"\xC2\xB5s", "us"},    Alias{"usec", "us"},       Alias{"msec", "ms"},
-    Alias{"sec", "s"}};
+constexpr std::array kAliases{Alias{"Gbps", "Gb/s"},
+                              Alias{"Mbps", "Mb/s"},
+                              Alias{"Tbps", "Tb/s"},
+                              Alias{"GBps", "GB/s"},
+                              Alias{"MBps", "MB/s"},
+                              Alias{"TBps", "TB/s"},
+                              Alias{"Gbit/s", "Gb/s"},
+                              Alias{"Gbit", "Gb/s"},
+                              Alias{"Gb", "Gb/s"},
+                              Alias{"TFLOPS", "TFLOP/s"},
+                              Alias{"TFLOPs", "TFLOP/s"},
+                              Alias{"TFLOPS/s", "TFLOP/s"},
+                              Alias{"TFLOPs/s", "TFLOP/s"},
+                              Alias{"TF", "TFLOP/s"},
+                              Alias{"TF/s", "TFLOP/s"},
+                              Alias{"GFLOPS", "GFLOP/s"},
+                              Alias{"GFLOPs", "GFLOP/s"},
+                              Alias{"PFLOPS", "PFLOP/s"},
+                              Alias{"PFLOPs", "PFLOP/s"},
+                              Alias{"TOPS", "TOP/s"},
+                              Alias{"TOPs", "TOP/s"},
+                              Alias{"\xC2\xB5s", "us"},
+                              Alias{"usec", "us"},
+                              Alias{"msec", "ms"},
+                              Alias{"sec", "s"}};
 
 const Unit* unit_named(std::string_view name) {
   for (const Unit& unit : kUnits) {
@@ -122,8 +136,8 @@ std::string unit_hint(std::string_view number, std::string_view unit, Dimension 
 
 std::string expected_quantity(Dimension dimension) {
   switch (dimension) {
-    case Dimension::size: return "a size with its unit, such as \"80 GiB\" or \"25 MB\"";
-    case Dimension::rate: return "a rate with its unit, such as \"25 GB/s\" or \"200 Gb/s\"";
+    case Dimension::size: return R"(a size with its unit, such as "80 GiB" or "25 MB")";
+    case Dimension::rate: return R"(a rate with its unit, such as "25 GB/s" or "200 Gb/s")";
     case Dimension::time: return "a time with its unit, such as \"1.2 us\"";
     case Dimension::compute: return "a rate with its unit, such as \"312 TFLOP/s\"";
   }
@@ -132,7 +146,7 @@ std::string expected_quantity(Dimension dimension) {
 
 double largest(Dimension dimension) {
   switch (dimension) {
-    case Dimension::size: return 1e18;
+    case Dimension::size:
     case Dimension::rate: return 1e18;
     case Dimension::time: return 1e9;
     case Dimension::compute: return 1e21;

@@ -24,8 +24,8 @@ constexpr RealRange kProbability{.least = 0.0, .most = 1.0};
 Activation read_activation(Reader& in, std::string_view key, std::string_view fallback,
                            bool gated) {
   static constexpr std::array<std::string_view, 9> kNames{
-      "gelu", "gelu_new",   "gelu_fast", "gelu_pytorch_tanh", "quick_gelu",
-      "gelu_10", "silu", "swish", "relu"};
+      "gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "quick_gelu", "gelu_10",
+      "silu", "swish",    "relu"};
   const Place place = in.take(key);
   std::string_view name = fallback;
   if (place.present()) { name = kNames[read_choice(place, kNames)]; }
@@ -58,9 +58,9 @@ bool architecture_has(Reader& in, std::string_view part) {
 void set_head_dim(Reader& in, std::string_view heads_key, ModelConfig& m) {
   if (m.head_dim == 0) { m.head_dim = m.hidden / m.heads; }
   if (m.head_dim == 0 || m.heads * m.head_dim > kAttentionWidth) {
-    in.take(heads_key).fail(std::to_string(m.heads) + " heads of " + std::to_string(m.head_dim),
-                            "a head size >= 1 and a width of at most " +
-                                std::to_string(kAttentionWidth));
+    in.take(heads_key).fail(
+        std::to_string(m.heads) + " heads of " + std::to_string(m.head_dim),
+        "a head size >= 1 and a width of at most " + std::to_string(kAttentionWidth));
     m.head_dim = 1;
   }
 }
@@ -163,7 +163,8 @@ ModelConfig read_llama_like(Reader& in, const Defaults& d) {
   ModelConfig m = read_common(in, d);
   m.family = models::Family::decoder;
   // Llama's own class takes num_attention_heads when the key is missing; the others a number.
-  m.kv_heads = read_count(in.take("num_key_value_heads"), kHeads, d.kv_heads > 0 ? d.kv_heads : m.heads);
+  m.kv_heads =
+      read_count(in.take("num_key_value_heads"), kHeads, d.kv_heads > 0 ? d.kv_heads : m.heads);
   m.head_dim = read_count(in.take("head_dim"), kHeadDim, m.head_dim);
   set_head_dim(in, "num_attention_heads", m);
   m.norm = models::Norm::rms_norm;
@@ -187,7 +188,7 @@ ModelConfig read_llama(Reader& in) {
 /// The sequence is the attention's window: beyond it, windowed attention would cost less than the
 /// full attention that is simulated.
 ModelConfig read_mistral(Reader& in) {
-  ModelConfig m = read_llama_like(in, {32000, 4096, 32, 32, 8, 14336, 4096 * 32});
+  ModelConfig m = read_llama_like(in, {32000, 4096, 32, 32, 8, 14336, std::int64_t{4096} * 32});
   const Place window = in.take("sliding_window");
   if (window.present()) { m.sequence = std::min(m.sequence, read_count(window, kSequence)); }
   return m;
@@ -306,9 +307,7 @@ ModelConfig read_vit(Reader& in) {
   m.attention_dropout = read_real(in.take("attention_probs_dropout_prob"), kProbability, 0.0);
   m.head = false;
   m.tied_embedding = false;
-  if (architecture_has(in, "ForImageClassification")) {
-    m.classes = read_labels(in);
-  }
+  if (architecture_has(in, "ForImageClassification")) { m.classes = read_labels(in); }
   set_patches(m);
   return m;
 }
@@ -318,17 +317,24 @@ struct Type {
   std::string_view architecture;  // how the names of its classes begin
   ModelConfig (*read)(Reader&);
 };
-constexpr std::array kTypes{
-    Type{"bert", "Bert", read_bert},          Type{"roberta", "Roberta", read_roberta},
-    Type{"gpt2", "GPT2", read_gpt2},          Type{"opt", "OPT", read_opt},
-    Type{"gpt_neox", "GPTNeoX", read_gpt_neox}, Type{"bloom", "Bloom", read_bloom}, Type{"llama", "Llama", read_llama},
-    Type{"mistral", "Mistral", read_mistral}, Type{"qwen2", "Qwen2For", read_qwen2},
-    Type{"qwen3", "Qwen3For", read_qwen3},    Type{"phi3", "Phi3For", read_phi3},
-    Type{"gemma", "GemmaFor", read_gemma},    Type{"t5", "T5", read_t5},
-    Type{"vit", "ViT", read_vit}};
+constexpr std::array kTypes{Type{"bert", "Bert", read_bert},
+                            Type{"roberta", "Roberta", read_roberta},
+                            Type{"gpt2", "GPT2", read_gpt2},
+                            Type{"opt", "OPT", read_opt},
+                            Type{"gpt_neox", "GPTNeoX", read_gpt_neox},
+                            Type{"bloom", "Bloom", read_bloom},
+                            Type{"llama", "Llama", read_llama},
+                            Type{"mistral", "Mistral", read_mistral},
+                            Type{"qwen2", "Qwen2For", read_qwen2},
+                            Type{"qwen3", "Qwen3For", read_qwen3},
+                            Type{"phi3", "Phi3For", read_phi3},
+                            Type{"gemma", "GemmaFor", read_gemma},
+                            Type{"t5", "T5", read_t5},
+                            Type{"vit", "ViT", read_vit}};
 
 std::vector<std::string_view> type_names() {
   std::vector<std::string_view> names;
+  names.reserve(kTypes.size());
   for (const Type& type : kTypes) { names.push_back(type.name); }
   return names;
 }
@@ -350,9 +356,8 @@ std::string type_of(Reader& in) {
 
 /// Names what a mixture-of-experts configuration asks for; true when it is one.
 bool refuse_experts(Reader& in, const std::string& type) {
-  static constexpr std::array<std::string_view, 4> kExperts{"num_local_experts", "num_experts",
-                                                            "n_routed_experts",
-                                                            "num_routed_experts"};
+  static constexpr std::array<std::string_view, 4> kExperts{
+      "num_local_experts", "num_experts", "n_routed_experts", "num_routed_experts"};
   Place experts;
   for (const std::string_view key : kExperts) {
     const Place place = in.take(key);
@@ -368,7 +373,10 @@ bool refuse_experts(Reader& in, const std::string& type) {
                               (latent ? "multi-head latent attention" : "");
   const Place& at = experts.present() ? experts : in.take("kv_lora_rank");
   at.fail(at.found() + " in a " + in_quotes(type) + " model", "a dense Transformer",
-          missing + (experts.present() && latent ? " are" : experts.present() ? " are" : " is") +
+          missing +
+              (experts.present() && latent ? " are"
+               : experts.present()         ? " are"
+                                           : " is") +
               " not available yet");
   return true;
 }
@@ -383,8 +391,8 @@ ModelConfig read_hf_config(const Json& document, const Source& source) {
   for (const Type& candidate : kTypes) {
     if (candidate.name == type) { return candidate.read(in); }
   }
-  in.take("model_type").fail(in_quotes(type), "one of " + join(type_names()),
-                             did_you_mean(type, type_names()));
+  in.take("model_type")
+      .fail(in_quotes(type), "one of " + join(type_names()), did_you_mean(type, type_names()));
   return {};
 }
 

@@ -39,8 +39,7 @@ void read_width(Reader& in, ModelConfig& m, const ModelConfig* base) {
   m.head_dim = read_count(head_dim, kHeadDim, own_dim ? m.head_dim : m.hidden / m.heads);
   if (!head_dim.present() && !own_dim && m.hidden % m.heads != 0) {
     in.take("heads").fail(std::to_string(m.heads),
-                          "a divisor of hidden = " + std::to_string(m.hidden),
-                          "or give head_dim");
+                          "a divisor of hidden = " + std::to_string(m.hidden), "or give head_dim");
   }
   if (m.heads * m.head_dim > kAttentionWidth) {
     in.take("heads").fail("heads * head_dim = " + std::to_string(m.heads * m.head_dim),
@@ -52,9 +51,8 @@ void read_width(Reader& in, ModelConfig& m, const ModelConfig* base) {
 
 void read_depth(Reader& in, ModelConfig& m, const ModelConfig* base) {
   using namespace model_limits;
-  m.layers = static_cast<int>(
-      read_count(in.take("layers"), kLayers,
-                 base_or_required(base, static_cast<std::int64_t>(m.layers))));
+  m.layers = static_cast<int>(read_count(
+      in.take("layers"), kLayers, base_or_required(base, static_cast<std::int64_t>(m.layers))));
   if (m.family == models::Family::encoder_decoder) {
     const bool own = base != nullptr && base->decoder_layers != base->layers;
     m.decoder_layers = static_cast<int>(
@@ -62,28 +60,38 @@ void read_depth(Reader& in, ModelConfig& m, const ModelConfig* base) {
   }
 }
 
-void read_tables(Reader& in, ModelConfig& m, const ModelConfig* base) {
+void read_image(Reader& in, ModelConfig& m, const ModelConfig* base) {
   using namespace model_limits;
+  m.image = read_count(in.take("image"), kPixels, base_or_required(base, m.image));
+  m.patch = read_count(in.take("patch"), kPixels, base_or_required(base, m.patch));
+  m.channels = read_count(in.take("channels"), kChannels, base != nullptr ? m.channels : 3);
+  m.vocab = 0;
+  set_patches(m);
+}
+
+void read_text_tables(Reader& in, ModelConfig& m, const ModelConfig* base) {
+  using namespace model_limits;
+  m.vocab = read_count(in.take("vocab"), kVocab, base_or_required(base, m.vocab));
+  const Place sequence = in.take("sequence");
+  const Place positions = in.take("max_positions");
+  m.sequence = read_count(sequence, kSequence, base != nullptr ? m.sequence : 0);
+  m.max_positions = read_count(positions, kSequence, base != nullptr ? m.max_positions : 0);
+  if (m.sequence == 0) { m.sequence = m.max_positions; }
+  const bool learned = m.positions == models::Positions::learned;
+  if (learned && m.max_positions == 0) { m.max_positions = m.sequence; }
+}
+
+void read_tables(Reader& in, ModelConfig& m, const ModelConfig* base) {
   if (m.family == models::Family::vision) {
-    m.image = read_count(in.take("image"), kPixels, base_or_required(base, m.image));
-    m.patch = read_count(in.take("patch"), kPixels, base_or_required(base, m.patch));
-    m.channels = read_count(in.take("channels"), kChannels, base != nullptr ? m.channels : 3);
-    m.vocab = 0;
-    set_patches(m);
+    read_image(in, m, base);
   } else {
-    m.vocab = read_count(in.take("vocab"), kVocab, base_or_required(base, m.vocab));
-    const Place sequence = in.take("sequence");
-    const Place positions = in.take("max_positions");
-    m.sequence = read_count(sequence, kSequence, base != nullptr ? m.sequence : 0);
-    m.max_positions = read_count(positions, kSequence, base != nullptr ? m.max_positions : 0);
-    if (m.sequence == 0) { m.sequence = m.max_positions; }
-    const bool learned = m.positions == models::Positions::learned;
-    if (learned && m.max_positions == 0) { m.max_positions = m.sequence; }
+    read_text_tables(in, m, base);
   }
-  m.classes = read_count(in.take("classes"), {0, kVocab.most}, m.classes);
+  m.classes = read_count(in.take("classes"), {0, model_limits::kVocab.most}, m.classes);
   m.types = read_count(in.take("types"), {0, 10'000}, m.types);
   const bool relative = m.positions == models::Positions::relative;
-  const std::int64_t buckets = relative && m.relative_buckets == 0 ? kT5Buckets : m.relative_buckets;
+  const std::int64_t buckets =
+      relative && m.relative_buckets == 0 ? kT5Buckets : m.relative_buckets;
   m.relative_buckets =
       read_count(in.take("relative_buckets"), {0, 1'000'000}, relative ? buckets : 0);
 }
@@ -120,8 +128,7 @@ void read_flags(Reader& in, ModelConfig& m) {
   flag("qk_norm", m.qk_norm);
   flag("query_layer", m.query_layer);
   m.dropout = read_real(in.take("dropout"), kProbability, m.dropout);
-  m.attention_dropout =
-      read_real(in.take("attention_dropout"), kProbability, m.attention_dropout);
+  m.attention_dropout = read_real(in.take("attention_dropout"), kProbability, m.attention_dropout);
 }
 
 }  // namespace
