@@ -66,13 +66,28 @@ ClusterDesign design_of(const ClusterSpec& spec) {
   switch (spec.node.kind) {
     case NodeKind::nvswitch:
       node.peers.planes = {{spec.node.bandwidth, spec.node.latency / 2, true}};
+      node.peers.reduces = spec.node.in_switch_reduction;
       break;
     case NodeKind::pcie: wire_pcie(node, spec.node); break;
     case NodeKind::direct: wire_direct(node, spec.node); break;
   }
   if (spec.nodes > 1) { wire_nics(node, spec.network); }
-  return {spec.name, {spec.device}, {{std::move(node), spec.nodes}}, {}};
+  return {spec.name, {spec.device}, {{std::move(node), spec.nodes}}, {}, spec.tuning};
 }
+
+namespace {
+
+/// A link from each NIC of a node to the fabric, dealt to its ports in turn.
+void plug_in(Topology& t, const NodeDesign& node, const BuiltNode& built,
+             const std::vector<VertexId>& ports) {
+  for (std::size_t n = 0; n < built.nics.size(); ++n) {
+    const LinkSpec& wire = node.nics[n].wire;
+    t.links.push_back({LinkKind::nic, built.nics[n], ports[n % ports.size()], wire.bandwidth,
+                       wire.latency, wire.full_duplex});
+  }
+}
+
+}  // namespace
 
 Cluster build_cluster(const ClusterSpec& spec) { return build_cluster(design_of(spec)); }
 
@@ -86,6 +101,7 @@ Cluster build_cluster(const ClusterDesign& design) {
                   nodes,
                   static_cast<int>(design.nodes[0].node.devices.size())};
   Topology& t = cluster.topology;
+  t.tuning = design.tuning;
   FabricPorts ports;
   if (nodes > 1) { ports = build_fabric(t, design.fabric, nodes); }
   int number = 0;
@@ -98,12 +114,7 @@ Cluster build_cluster(const ClusterDesign& design) {
         t.device_nic.push_back(nic < 0 ? -1 : built.nics[index(nic)]);
       }
       t.node_kind.push_back(static_cast<std::int32_t>(kind));
-      for (std::size_t n = 0; nodes > 1 && n < built.nics.size(); ++n) {
-        const std::vector<VertexId>& at = ports[index(number)];
-        const LinkSpec& wire = group.node.nics[n].wire;
-        t.links.push_back({LinkKind::nic, built.nics[n], at[n % at.size()], wire.bandwidth,
-                           wire.latency, wire.full_duplex});
-      }
+      if (nodes > 1) { plug_in(t, group.node, built, ports[index(number)]); }
     }
   }
   finish(t);

@@ -20,6 +20,7 @@ struct NodeWiring {
   int devices_per_switch = 0;         // pcie: 0 puts all under one switch
   BytesPerSecond uplink_bandwidth{};  // pcie: switch to host bridge; zero means `bandwidth`
   Seconds host_latency{};             // pcie: added by crossing the host bridge
+  bool in_switch_reduction = false;   // nvswitch: it adds what devices send to it
 };
 
 struct NetworkWiring {
@@ -37,6 +38,7 @@ struct ClusterSpec {
   int devices_per_node = 1;
   NodeWiring node;
   NetworkWiring network;
+  Tuning tuning;
 };
 
 /// Nodes of one design, one after the other.
@@ -50,7 +52,8 @@ struct ClusterDesign {
   std::string name;
   std::vector<Device> devices;  // kinds, which the nodes' designs refer to
   std::vector<NodeGroup> nodes;
-  Fabric fabric;
+  Fabric fabric{};
+  Tuning tuning{};
 };
 
 /// What keeps a design from being built, one phrase each: indices that do not exist, rates that are

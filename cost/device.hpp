@@ -16,8 +16,8 @@ namespace tsim::cost {
 struct GemmEfficiency {
   double ceiling = 1.0;  // share of the dense peak that the largest products reach, (0, 1]
   int tile_m = 128, tile_n = 128;
-  int units = 1;         // compute units (SMs, cores) that run one tile each at a time
-  double half_k = 0.0;   // k at which half of the ceiling is reached
+  int units = 1;        // compute units (SMs, cores) that run one tile each at a time
+  double half_k = 0.0;  // k at which half of the ceiling is reached
 };
 
 /// Peak dense rate of one number format. Never the figure for 2:4 sparse matrices.
@@ -34,8 +34,8 @@ struct Device {
   std::vector<PeakRate> matrix_peaks;  // matrix units
   FlopsPerSecond vector_peak;          // fp32 on the vector units: element-wise and reductions
   GemmEfficiency gemm;
-  double attention_ceiling = 1.0;      // share of the matrix peak inside a fused attention kernel
-  double elementwise_bandwidth = 1.0;  // share of memory_bandwidth, element-wise kernels
+  double attention_ceiling = 1.0;        // share of the matrix peak inside a fused attention kernel
+  double elementwise_bandwidth = 1.0;    // share of memory_bandwidth, element-wise kernels
   double normalization_bandwidth = 1.0;  // the same, normalisations and softmax
   double gemm_bandwidth = 1.0;           // the same, matrix products that are bound by memory
   Seconds launch;       // start of a kernel on the device, not overlapped with the one before it

@@ -58,9 +58,9 @@ double gemm_efficiency(const GemmEfficiency& e, std::int64_t batch, std::int64_t
   const std::int64_t columns = ceil_div(n, e.tile_n);
   const std::int64_t tiles = batch * rows * columns;
   const std::int64_t waves = ceil_div(tiles, e.units);
-  const double filled_tiles = static_cast<double>(m) * static_cast<double>(n) /
-                              (static_cast<double>(rows * e.tile_m) *
-                               static_cast<double>(columns * e.tile_n));
+  const double filled_tiles =
+      static_cast<double>(m) * static_cast<double>(n) /
+      (static_cast<double>(rows * e.tile_m) * static_cast<double>(columns * e.tile_n));
   const double filled_waves = static_cast<double>(tiles) / static_cast<double>(waves * e.units);
   const auto depth = static_cast<double>(k);
   return e.ceiling * filled_tiles * filled_waves * depth / (depth + e.half_k);

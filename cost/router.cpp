@@ -37,6 +37,8 @@ struct Router::State {
   std::unordered_map<std::uint64_t, std::vector<Route>> core;  // by pair of outer vertices: the
                                                                // equally good ways; none: no way
 
+  std::map<std::vector<int>, LocalOrders> local_orders;
+
   explicit State(const Topology& t) : topology(&t), graph(t) {}
   const Vertex& vertex(VertexId v) const { return topology->vertices[index(v)]; }
   std::optional<Route> inside(int from, int to);
@@ -151,6 +153,14 @@ Router::~Router() = default;
 Router::Router(Router&&) noexcept = default;
 Router& Router::operator=(Router&&) noexcept = default;
 const Topology& Router::topology() const { return *state_->topology; }
+std::map<std::vector<int>, Router::LocalOrders>& Router::local_orders() {
+  return state_->local_orders;
+}
+
+VertexId Router::gateway(int device) {
+  const std::vector<Exit>& exits = state_->exits_of(device);
+  return exits.empty() ? -1 : exits[0].gateway;
+}
 
 const Path& Router::path(int from_device, int to_device) {
   State& s = *state_;

@@ -45,6 +45,7 @@ void finish(Topology& t) {
         link.full_duplex ? add_channel(t, link.b, link.a, link) : t.forward_channel[i];
   }
   t.device_nic.resize(t.devices.size(), -1);
+  t.device_reducer.resize(t.devices.size(), -1);
   t.device_kind.resize(t.devices.size(), 0);
   t.device_staging.resize(t.devices.size());
   std::int32_t nodes = 0;

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cost/device.hpp"
+#include "cost/tuning.hpp"
 #include "models/units.hpp"
 
 namespace tsim::cost {
@@ -88,14 +90,17 @@ struct Topology {
   std::vector<VertexId> devices;            // vertex of device 0, 1, ...
   std::vector<VertexId> device_nic;         // by device: the NIC it leaves its node by, -1: any
   std::vector<Staging> device_staging;      // by device
+  std::vector<VertexId> device_reducer;     // by device: the switch that adds what its devices
+                                            // send to it (NVLink SHARP), -1: none
   std::vector<std::int32_t> device_kind;    // index in Cluster::devices, by device
   std::vector<std::int32_t> node_kind;      // by node: nodes of one kind are wired alike; -1: as
                                             // no other
   TorusRouters torus;
+  Tuning tuning;  // of the library that runs on it
 };
 
 /// Fills the derived members of a topology whose vertices, links and devices are set. Missing
-/// entries of device_nic become -1, of device_kind 0, of node_kind -1.
+/// entries of device_nic, device_reducer and node_kind become -1, of device_kind 0.
 void finish(Topology& topology);
 
 /// Node of a device.
@@ -125,6 +130,19 @@ class Router {
   const Path& path(int from_device, int to_device);
   /// The same between any two vertices (host memory, NVMe), by any way that the graph allows.
   const Path& vertex_path(VertexId from, VertexId to);
+  /// The outer vertex by which a device's messages leave its node; -1 when they cannot.
+  VertexId gateway(int device);
+
+  /// Ring orders found for devices of one node (planners' memory, kept here since it holds as long
+  /// as the paths do). Key: the node's kind, then the devices' places in the node.
+  struct LocalOrders {
+    std::vector<std::vector<int>> rings;  // positions in the list of devices
+    std::vector<int> backbone{};  // a chain whose neighbours are close; empty: all are alike
+    bool closed = true;           // whether its ends are neighbours too
+    double lane = 0;              // of a chain over direct links without rings: bytes/s of the
+                                  // thinnest of them
+  };
+  std::map<std::vector<int>, LocalOrders>& local_orders();
 
  private:
   struct State;

@@ -16,7 +16,7 @@ struct Workload {
   std::int64_t micro_batch = 1;   // samples of one micro-batch on one replica
   std::int64_t sequence = 0;      // 0: the model's default
   std::int64_t decoder_sequence = 0;
-  bool training = true;           // false: forward only, micro-batches streamed
+  bool training = true;  // false: forward only, micro-batches streamed
   bool dropout = true;
   std::int64_t vocab_multiple = 1;  // the vocabulary is padded to this times the tensor degree
   bool operator==(const Workload&) const = default;

@@ -81,8 +81,7 @@ Bytes backward_workspace(const OpGraph& graph) {
 }  // namespace
 
 Recompute recompute_of(models::BlockKind kind, const Strategy& strategy) {
-  const bool layer =
-      kind == models::BlockKind::layer || kind == models::BlockKind::decoder_layer;
+  const bool layer = kind == models::BlockKind::layer || kind == models::BlockKind::decoder_layer;
   return layer ? strategy.recompute : Recompute::none;
 }
 
@@ -90,17 +89,14 @@ void add_memory(const OpGraph& graph, Recompute recompute, models::Fusion fusion
   const std::vector<TensorId> saved = models::saved_tensors(graph, fusion);
   Bytes kept;
   Bytes again;  // saved only while the backward runs
+  const auto made_again = [&](TensorId id) {
+    return recompute == Recompute::full
+               ? id != graph.input
+               : recompute == Recompute::selective && dropped_by_selective(graph, id);
+  };
   for (const TensorId id : saved) {
-    const Bytes size = models::size_of(tensor_at(graph, id));
-    if (is_logits(graph, id)) {
-      plan.logits += size;
-    } else if (recompute == Recompute::full && id != graph.input) {
-      again += size;
-    } else if (recompute == Recompute::selective && dropped_by_selective(graph, id)) {
-      again += size;
-    } else {
-      kept += size;
-    }
+    Bytes& sum = is_logits(graph, id) ? plan.logits : (made_again(id) ? again : kept);
+    sum += models::size_of(tensor_at(graph, id));
   }
   if (recompute == Recompute::full && graph.input >= 0 && !holds(saved, graph.input)) {
     kept += models::size_of(tensor_at(graph, graph.input));

@@ -47,7 +47,8 @@ void add_comms(const std::vector<OpComm>& comms, const std::vector<OpId>& ops, P
   }
 }
 
-std::vector<Piece> forward_pieces(const std::vector<Kernel>& kernels, const Context& c, Phase phase) {
+std::vector<Piece> forward_pieces(const std::vector<Kernel>& kernels, const Context& c,
+                                  Phase phase) {
   std::vector<Piece> pieces;
   for (const Kernel& kernel : kernels) {
     add_comms(c.comms.before_forward, kernel.ops, phase, pieces);
@@ -68,13 +69,12 @@ bool is_word_embedding(const OpGraph& graph, models::TensorId id) {
   return graph.tensors[static_cast<std::size_t>(id)].name == "embedding.word";
 }
 
-/// Marks the gradients of the weights of `ops` as complete at the end of `piece`.
-void add_gradients(const OpGraph& graph, const std::vector<OpId>& ops, Piece& piece) {
-  for (const OpId op : ops) {
-    for (const models::Operand& w : graph.ops[static_cast<std::size_t>(op)].weights) {
-      (is_word_embedding(graph, w.tensor) ? piece.embedding_gradients : piece.gradients) +=
-          models::elements(w.shape);
-    }
+/// Adds the weights of `op` to the gradients that are complete at the end of `piece`: whole
+/// tensors, of which a lookup reads some rows only.
+void add_gradients(const OpGraph& graph, OpId op, Piece& piece) {
+  for (const models::Operand& w : graph.ops[static_cast<std::size_t>(op)].weights) {
+    (is_word_embedding(graph, w.tensor) ? piece.embedding_gradients : piece.gradients) +=
+        models::elements(graph.tensors[static_cast<std::size_t>(w.tensor)].shape);
   }
 }
 
@@ -107,17 +107,32 @@ GradientKernels gradient_kernels(const models::BlockKernels& kernels, OpId op) {
   return {ending_at(kernels.backward_input), ending_at(kernels.backward_weight)};
 }
 
+/// The backward's pieces, each compute piece with the operators that its kernel runs.
+struct BackwardPieces {
+  std::vector<Piece> pieces;
+  std::vector<const Kernel*> kernels;  // by piece; null for communication
+
+  void add(const Piece& piece, const Kernel* kernel) {
+    pieces.push_back(piece);
+    kernels.push_back(kernel);
+  }
+  void add_comms(const std::vector<OpComm>& comms, const std::vector<OpId>& ops, PieceKind kind) {
+    strategies::add_comms(comms, ops, Phase::backward, pieces, kind);
+    kernels.resize(pieces.size(), nullptr);
+  }
+};
+
 /// Kernels of the inputs' gradients with the communication around them, then the weights'.
-void add_backward(const GradientKernels& kernels, const Context& c, std::vector<Piece>& pieces) {
+void add_backward(const GradientKernels& kernels, const Context& c, BackwardPieces& out) {
   std::vector<OpId> ops;
   for (const auto* list : {&kernels.inputs, &kernels.weights}) {
     for (const Kernel* k : *list) { ops.insert(ops.end(), k->ops.begin(), k->ops.end()); }
   }
-  add_comms(c.comms.before_backward, ops, Phase::backward, pieces);
+  out.add_comms(c.comms.before_backward, ops, PieceKind::comm);
   // An operator's backward is twice its forward: half for the weights, or all for the inputs.
-  const auto products = std::count_if(
-      kernels.inputs.begin(), kernels.inputs.end(),
-      [](const Kernel* k) { return k->cls == models::OpClass::contraction; });
+  const auto products =
+      std::count_if(kernels.inputs.begin(), kernels.inputs.end(),
+                    [](const Kernel* k) { return k->cls == models::OpClass::contraction; });
   const double input_share =
       (kernels.weights.empty() ? 2.0 : 1.0) / std::max(1.0, static_cast<double>(products));
   for (const Kernel* k : kernels.inputs) {
@@ -125,34 +140,44 @@ void add_backward(const GradientKernels& kernels, const Context& c, std::vector<
     if (k->cls == models::OpClass::contraction) {
       piece.model_flops = backward_model_flops(c.graph, *k, input_share);
     }
-    if (kernels.weights.empty() && k == kernels.inputs.back()) {
-      add_gradients(c.graph, k->ops, piece);
-    }
-    pieces.push_back(piece);
+    out.add(piece, k);
   }
-  const bool beside = c.overlap_tensor && !kernels.weights.empty();
-  add_comms(c.comms.after_backward_input, ops, Phase::backward, pieces,
-            beside ? PieceKind::async_comm : PieceKind::comm);
+  const bool overlap = c.overlap_tensor && !kernels.weights.empty();
+  const std::size_t before = out.pieces.size();
+  out.add_comms(c.comms.after_backward_input, ops,
+                overlap ? PieceKind::async_comm : PieceKind::comm);
+  const bool beside = overlap && out.pieces.size() > before;
   for (const Kernel* w : kernels.weights) {
     Piece piece = compute_piece(*w, c.device, Phase::backward);
     piece.model_flops = backward_model_flops(c.graph, *w, 1.0);
-    add_gradients(c.graph, w->ops, piece);
-    pieces.push_back(piece);
+    out.add(piece, w);
   }
   if (beside) {
     Piece join;
     join.kind = PieceKind::join;
     join.phase = Phase::backward;
-    pieces.push_back(join);
+    out.add(join, nullptr);
+  }
+}
+
+/// A weight's gradient is complete after the last kernel of its operator.
+void mark_gradients(const OpGraph& graph, BackwardPieces& backward) {
+  std::set<OpId> seen;
+  for (std::size_t i = backward.pieces.size(); i-- > 0;) {
+    if (backward.kernels[i] == nullptr) { continue; }
+    for (const OpId op : backward.kernels[i]->ops) {
+      if (seen.insert(op).second) { add_gradients(graph, op, backward.pieces[i]); }
+    }
   }
 }
 
 std::vector<Piece> backward_pieces(const models::BlockKernels& kernels, const Context& c) {
-  std::vector<Piece> pieces;
+  BackwardPieces backward;
   for (auto op = static_cast<OpId>(c.graph.ops.size()) - 1; op >= 0; --op) {
-    add_backward(gradient_kernels(kernels, op), c, pieces);
+    add_backward(gradient_kernels(kernels, op), c, backward);
   }
-  return pieces;
+  mark_gradients(c.graph, backward);
+  return backward.pieces;
 }
 
 BlockWeights block_weights(const OpGraph& graph) {

@@ -27,9 +27,9 @@ struct Piece {
   // compute
   Seconds on_device;  // sum of the kernels
   int launches = 0;
-  Flops model_flops;     // forward and backward, papers' count
-  Flops hardware_flops;  // what the device executes, recomputation included
-  std::int64_t gradients = 0;  // elements whose gradient is complete at its end
+  Flops model_flops;                     // forward and backward, papers' count
+  Flops hardware_flops;                  // what the device executes, recomputation included
+  std::int64_t gradients = 0;            // elements whose gradient is complete at its end
   std::int64_t embedding_gradients = 0;  // the same, of the word embedding that a tied head shares
   // communication
   TensorComm comm{};

@@ -1,6 +1,7 @@
 #include "strategies/closed_form.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "cost/collectives.hpp"
 #include "strategies/layout.hpp"
@@ -62,9 +63,10 @@ class Estimator {
   }
 
   Seconds tensor_comm(const Step& step, int stage) {
-    constexpr CollectiveOp kOps[] = {CollectiveOp::all_reduce, CollectiveOp::reduce_scatter,
-                                     CollectiveOp::all_gather};
-    return collective(kOps[static_cast<int>(step.comm)], layout_.tensor_group(0, stage), step.size);
+    constexpr std::array kOps{CollectiveOp::all_reduce, CollectiveOp::reduce_scatter,
+                              CollectiveOp::all_gather};
+    return collective(kOps[static_cast<std::size_t>(step.comm)], layout_.tensor_group(0, stage),
+                      step.size);
   }
 
   Seconds stage_time(int stage) {
@@ -77,9 +79,8 @@ class Estimator {
   }
 
   Seconds transfer_time() {
-    const int cut = in_.strategy.scatter_gather || in_.strategy.sequence_parallel
-                        ? in_.strategy.tensor
-                        : 1;
+    const int cut =
+        in_.strategy.scatter_gather || in_.strategy.sequence_parallel ? in_.strategy.tensor : 1;
     Seconds sum;
     for (int stage = 0; stage + 1 < in_.strategy.pipeline; ++stage) {
       const Bytes size = in_.stages[static_cast<std::size_t>(stage)].chunks.front().output;

@@ -78,7 +78,9 @@ bool CommTable::alike(cost::CollectiveOp op, const GroupCopies& copies, Bytes pa
     latencies.push_back(plan.latency.value);
     add_loads(all.back(), loads);
   }
-  const auto time = [&](std::size_t i) { return latencies[i] + slowest(all[i], loads, *topology_); };
+  const auto time = [&](std::size_t i) {
+    return latencies[i] + slowest(all[i], loads, *topology_);
+  };
   const double first = time(0);
   for (std::size_t i = 1; i < all.size(); ++i) {
     if (std::abs(time(i) - first) > 1e-9 * first) { return false; }

@@ -12,48 +12,71 @@ bool one_kind_of_device(const cost::Topology& topology) {
   return std::all_of(kinds.begin(), kinds.end(), [&](auto k) { return k == kinds.front(); });
 }
 
-/// What the check of one stage needs.
-struct StageMessages {
-  Bytes activation;
-  Bytes gradients;
+/// Everything that comparing groups with their folded copies reads.
+class AlikeCheck {
+ public:
+  AlikeCheck(FoldedAxes axes, const Strategy& strategy, const std::vector<StagePlan>& stages,
+             CommTable& table)
+      : axes_(axes), strategy_(strategy), stages_(stages), table_(table), layout_(strategy) {}
+
+  bool all_alike() {
+    const std::vector<Place> places = simulated_places();
+    return std::all_of(places.begin(), places.end(),
+                       [this](const Place& place) { return alike_at(place); });
+  }
+
+ private:
+  std::vector<Place> simulated_places() const {
+    const int replicas = axes_.data ? 1 : strategy_.data;
+    const int tensors = axes_.tensor ? 1 : strategy_.tensor;
+    const int count = strategy_.pipeline * replicas * tensors;
+    std::vector<Place> places;
+    places.reserve(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) {
+      places.push_back({i % tensors, i / tensors % replicas, i / tensors / replicas});
+    }
+    return places;
+  }
+
+  bool alike_at(const Place& place) {
+    const StagePlan& plan = stages_[static_cast<std::size_t>(place.stage)];
+    const Bytes message = std::max(plan.chunks.front().output, Bytes{1});
+    const Bytes gradients = plan.elements * Bytes{size_of(strategy_.precision.reduction)};
+    return sums_alike(tensor_copies(layout_, axes_, place.data, place.stage), message) &&
+           sums_alike(data_copies(layout_, axes_, place.tensor, place.stage), gradients) &&
+           messages_alike(place, message);
+  }
+
+  bool sums_alike(const GroupCopies& copies, Bytes size) {
+    return copies.front().size() < 2 || table_.alike(CollectiveOp::all_reduce, copies, size);
+  }
+
+  /// To the next stage and back; from the last one on only when chunks go round.
+  bool messages_alike(const Place& place, Bytes size) {
+    const bool last = place.stage + 1 == strategy_.pipeline;
+    if (strategy_.pipeline == 1 || (last && strategy_.chunks == 1)) { return true; }
+    const int next = last ? 0 : place.stage + 1;
+    const auto alike = [&](const std::vector<int>& pair) {
+      const auto copies = stage_copies(layout_, axes_, place, pair);
+      return table_.alike(CollectiveOp::send_recv, copies, size);
+    };
+    return alike({place.stage, next}) && alike({next, place.stage});
+  }
+
+  FoldedAxes axes_;
+  const Strategy& strategy_;
+  const std::vector<StagePlan>& stages_;
+  CommTable& table_;
+  Layout layout_;
 };
 
-/// All groups of one simulated place at `stage` against their folded copies.
-bool alike_at(FoldedAxes axes, const Layout& layout, const Place& place, StageMessages sizes,
-              int next, CommTable& table) {
-  const auto all_reduce = [&](const GroupCopies& copies, Bytes size) {
-    return copies.front().size() < 2 || table.alike(CollectiveOp::all_reduce, copies, size);
-  };
-  if (!all_reduce(tensor_copies(layout, axes, place.data, place.stage), sizes.activation) ||
-      !all_reduce(data_copies(layout, axes, place.tensor, place.stage), sizes.gradients)) {
-    return false;
+/// The simulated index first, then, along a folded axis, the others.
+std::vector<int> along(bool folded, int simulated, int size) {
+  std::vector<int> indices{simulated};
+  for (int i = 0; folded && i < size; ++i) {
+    if (i != simulated) { indices.push_back(i); }
   }
-  if (next < 0) { return true; }
-  for (const std::vector<int>& pair :
-       {std::vector<int>{place.stage, next}, std::vector<int>{next, place.stage}}) {
-    const auto copies = stage_copies(layout, axes, place.tensor, place.data, pair);
-    if (!table.alike(CollectiveOp::send_recv, copies, sizes.activation)) { return false; }
-  }
-  return true;
-}
-
-bool foldable(FoldedAxes axes, const Strategy& strategy, const std::vector<StagePlan>& stages,
-              CommTable& table) {
-  const Layout layout(strategy);
-  const Bytes element{size_of(strategy.precision.reduction)};
-  for (int stage = 0; stage < strategy.pipeline; ++stage) {
-    const StagePlan& plan = stages[static_cast<std::size_t>(stage)];
-    const StageMessages sizes{std::max(plan.chunks.front().output, Bytes{1}),
-                              plan.elements * element};
-    int next = stage + 1 < strategy.pipeline ? stage + 1 : -1;
-    if (next < 0 && strategy.chunks > 1 && strategy.pipeline > 1) { next = 0; }
-    for (int d = 0; d < (axes.data ? 1 : strategy.data); ++d) {
-      for (int t = 0; t < (axes.tensor ? 1 : strategy.tensor); ++t) {
-        if (!alike_at(axes, layout, {t, d, stage}, sizes, next, table)) { return false; }
-      }
-    }
-  }
-  return true;
+  return indices;
 }
 
 }  // namespace
@@ -62,44 +85,44 @@ FoldedAxes foldable_axes(const Strategy& strategy, const std::vector<StagePlan>&
                          const cost::Topology& topology, cost::Router& router) {
   if (!one_kind_of_device(topology)) { return {}; }
   CommTable table(topology, router, strategy.collective);
-  for (const FoldedAxes axes : {FoldedAxes{true, true}, FoldedAxes{true, false},
-                                FoldedAxes{false, true}}) {
-    if (foldable(axes, strategy, stages, table)) { return axes; }
+  for (const FoldedAxes axes :
+       {FoldedAxes{true, true}, FoldedAxes{true, false}, FoldedAxes{false, true}}) {
+    if (AlikeCheck(axes, strategy, stages, table).all_alike()) { return axes; }
   }
   return {};
 }
 
 GroupCopies tensor_copies(const Layout& layout, FoldedAxes folded, int data, int stage) {
-  GroupCopies copies{layout.tensor_group(data, stage)};
-  for (int d = 0; folded.data && d < layout.data(); ++d) {
-    if (d != data) { copies.push_back(layout.tensor_group(d, stage)); }
+  GroupCopies copies;
+  for (const int d : along(folded.data, data, layout.data())) {
+    copies.push_back(layout.tensor_group(d, stage));
   }
   return copies;
 }
 
 GroupCopies data_copies(const Layout& layout, FoldedAxes folded, int tensor, int stage) {
-  GroupCopies copies{layout.data_group(tensor, stage)};
-  for (int t = 0; folded.tensor && t < layout.tensor(); ++t) {
-    if (t != tensor) { copies.push_back(layout.data_group(t, stage)); }
+  GroupCopies copies;
+  for (const int t : along(folded.tensor, tensor, layout.tensor())) {
+    copies.push_back(layout.data_group(t, stage));
   }
   return copies;
 }
 
-GroupCopies stage_copies(const Layout& layout, FoldedAxes folded, int tensor, int data,
+GroupCopies stage_copies(const Layout& layout, FoldedAxes folded, const Place& place,
                          const std::vector<int>& stages) {
-  GroupCopies copies;
-  const auto add = [&](int t, int d) {
-    std::vector<int> group;
-    for (const int stage : stages) { group.push_back(layout.rank({t, d, stage})); }
-    copies.push_back(std::move(group));
+  const auto group_at = [&](int tensor, int data) {
+    std::vector<int> group(stages.size());
+    std::transform(stages.begin(), stages.end(), group.begin(), [&](int stage) {
+      return layout.rank({tensor, data, stage});
+    });
+    return group;
   };
-  add(tensor, data);
-  for (int d = 0; d < (folded.data ? layout.data() : 1); ++d) {
-    for (int t = 0; t < (folded.tensor ? layout.tensor() : 1); ++t) {
-      const int real_t = folded.tensor ? t : tensor;
-      const int real_d = folded.data ? d : data;
-      if (real_t != tensor || real_d != data) { add(real_t, real_d); }
-    }
+  const std::vector<int> tensors = along(folded.tensor, place.tensor, layout.tensor());
+  const std::vector<int> replicas = along(folded.data, place.data, layout.data());
+  GroupCopies copies;
+  copies.reserve(tensors.size() * replicas.size());
+  for (const int d : replicas) {
+    for (const int t : tensors) { copies.push_back(group_at(t, d)); }
   }
   return copies;
 }

@@ -25,8 +25,8 @@ FoldedAxes foldable_axes(const Strategy& strategy, const std::vector<StagePlan>&
 /// then, along folded axes, its copies.
 GroupCopies tensor_copies(const Layout& layout, FoldedAxes folded, int data, int stage);
 GroupCopies data_copies(const Layout& layout, FoldedAxes folded, int tensor, int stage);
-/// One rank in each of `stages`, at the same place otherwise.
-GroupCopies stage_copies(const Layout& layout, FoldedAxes folded, int tensor, int data,
+/// One rank in each of `stages`, at `place` otherwise.
+GroupCopies stage_copies(const Layout& layout, FoldedAxes folded, const Place& place,
                          const std::vector<int>& stages);
 
 }  // namespace tsim::strategies

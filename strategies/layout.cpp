@@ -32,12 +32,14 @@ int Layout::rank(const Place& place) const {
 
 std::vector<int> Layout::tensor_group(int data, int stage) const {
   std::vector<int> ranks;
+  ranks.reserve(static_cast<std::size_t>(tensor_));
   for (int t = 0; t < tensor_; ++t) { ranks.push_back(rank({t, data, stage})); }
   return ranks;
 }
 
 std::vector<int> Layout::data_group(int tensor, int stage) const {
   std::vector<int> ranks;
+  ranks.reserve(static_cast<std::size_t>(data_));
   for (int d = 0; d < data_; ++d) { ranks.push_back(rank({tensor, d, stage})); }
   return ranks;
 }

@@ -28,7 +28,7 @@ using StageOrder = std::vector<Action>;
 struct Schedule {
   std::string_view name;
   std::string_view summary;
-  bool chunked = false;         // takes chunks > 1
+  bool chunked = false;  // takes chunks > 1
   StageOrder (*order)(const PipelineShape&, int stage) = nullptr;
 };
 

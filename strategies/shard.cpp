@@ -90,6 +90,31 @@ void add_loss_comms(const Op& op, models::OpId id, TensorComms& comms) {
   }
 }
 
+TensorComm sum_of(bool sequence_parallel) {
+  return sequence_parallel ? TensorComm::reduce_scatter : TensorComm::all_reduce;
+}
+
+/// Partial results are added up; the gradient of a scattered sum has to be gathered first.
+void add_output_comms(const OpGraph& graph, models::OpId id, bool sequence_parallel,
+                      TensorComms& comms) {
+  const Op& op = graph.ops[static_cast<std::size_t>(id)];
+  if (!sums_over_split(op)) { return; }
+  const Bytes size = operand_size(graph, op.outputs.front());
+  comms.after_forward.push_back({id, sum_of(sequence_parallel), size});
+  if (sequence_parallel) { comms.before_backward.push_back({id, TensorComm::all_gather, size}); }
+}
+
+/// An input that all ranks read whole gets its gradient in parts.
+void add_input_comms(const OpGraph& graph, models::OpId id, bool sequence_parallel,
+                     TensorComms& comms) {
+  const Op& op = graph.ops[static_cast<std::size_t>(id)];
+  const models::Operand* whole = whole_input(graph, op);
+  if (whole == nullptr || !keeps_split(op) || !op.input_needs_gradient) { return; }
+  const Bytes size = operand_size(graph, *whole);
+  if (sequence_parallel) { comms.before_forward.push_back({id, TensorComm::all_gather, size}); }
+  comms.after_backward_input.push_back({id, sum_of(sequence_parallel), size});
+}
+
 }  // namespace
 
 bool is_split(const Shape& shape) {
@@ -102,8 +127,8 @@ OpGraph shard(const OpGraph& graph, const Sharding& s) {
   OpGraph part = graph;
   for (Op& op : part.ops) { op = resized(std::move(op), s); }
   for (models::Tensor& tensor : part.tensors) {
-    const bool split_sequence = s.sequence_parallel && tensor.role != models::Role::weight &&
-                                !is_split(tensor.shape);
+    const bool split_sequence =
+        s.sequence_parallel && tensor.role != models::Role::weight && !is_split(tensor.shape);
     tensor.shape = resized(std::move(tensor.shape), s, split_sequence);
   }
   return part;
@@ -112,29 +137,15 @@ OpGraph shard(const OpGraph& graph, const Sharding& s) {
 TensorComms tensor_comms(const OpGraph& sharded, const Sharding& s) {
   TensorComms comms;
   if (s.tensor == 1) { return comms; }
-  const TensorComm sum = s.sequence_parallel ? TensorComm::reduce_scatter : TensorComm::all_reduce;
   for (std::size_t i = 0; i < sharded.ops.size(); ++i) {
     const Op& op = sharded.ops[i];
     const auto id = static_cast<models::OpId>(i);
     if (!is_split(op.space)) { continue; }
     if (op.kind == OpKind::cross_entropy) {
       add_loss_comms(op, id, comms);
-      continue;
-    }
-    if (sums_over_split(op)) {
-      const Bytes size = operand_size(sharded, op.outputs.front());
-      comms.after_forward.push_back({id, sum, size});
-      if (s.sequence_parallel) {
-        comms.before_backward.push_back({id, TensorComm::all_gather, size});
-      }
-    }
-    const models::Operand* whole = whole_input(sharded, op);
-    if (whole != nullptr && keeps_split(op) && op.input_needs_gradient) {
-      const Bytes size = operand_size(sharded, *whole);
-      if (s.sequence_parallel) {
-        comms.before_forward.push_back({id, TensorComm::all_gather, size});
-      }
-      comms.after_backward_input.push_back({id, sum, size});
+    } else {
+      add_output_comms(sharded, id, s.sequence_parallel, comms);
+      add_input_comms(sharded, id, s.sequence_parallel, comms);
     }
   }
   return comms;

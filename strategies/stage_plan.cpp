@@ -19,10 +19,10 @@ bool is_layer(BlockKind kind) {
 
 /// The chain of single blocks with the plan of each.
 struct Chain {
-  std::vector<BlockPlan> plans;    // by block of the model
-  std::vector<BlockKind> kinds;    // by block of the model
-  std::vector<int> units;          // block of each unit, in order
-  std::vector<int> layer_begin;    // unit where layer i's group starts (embeddings before it)
+  std::vector<BlockPlan> plans;  // by block of the model
+  std::vector<BlockKind> kinds;  // by block of the model
+  std::vector<int> units;        // block of each unit, in order
+  std::vector<int> layer_begin;  // unit where layer i's group starts (embeddings before it)
   bool tied = false;
 };
 
@@ -61,8 +61,7 @@ std::vector<double> layer_times(const Chain& chain) {
   std::vector<double> times(chain.layer_begin.size(), 0.0);
   std::size_t layer = 0;
   for (std::size_t unit = 0; unit < chain.units.size(); ++unit) {
-    while (layer + 1 < times.size() &&
-           static_cast<int>(unit) >= chain.layer_begin[layer + 1]) {
+    while (layer + 1 < times.size() && static_cast<int>(unit) >= chain.layer_begin[layer + 1]) {
       ++layer;
     }
     times[layer] += unit_time(chain.plans[static_cast<std::size_t>(chain.units[unit])]).value;
@@ -88,8 +87,7 @@ std::vector<int> balanced_parts(const std::vector<double>& times, int parts) {
     const auto row = static_cast<std::size_t>(part);
     for (int to = part; to <= layers - (parts - part); ++to) {
       for (int from = to - 1; from >= part - 1; --from) {
-        const double worst =
-            std::max(best[row - 1][static_cast<std::size_t>(from)], sum(from, to));
+        const double worst = std::max(best[row - 1][static_cast<std::size_t>(from)], sum(from, to));
         if (worst < best[row][static_cast<std::size_t>(to)] * (1 - 1e-12)) {
           best[row][static_cast<std::size_t>(to)] = worst;
           cut[row][static_cast<std::size_t>(to)] = from;
@@ -115,7 +113,10 @@ std::vector<int> deal(const Chain& chain, const Strategy& strategy) {
     case LayerSplit::list: return strategy.layers_per_stage;
     case LayerSplit::even:
       assert(layers % parts == 0);
-      return std::vector<int>(static_cast<std::size_t>(parts), layers / parts);
+      {
+        std::vector<int> counts(static_cast<std::size_t>(parts), layers / parts);
+        return counts;
+      }
     case LayerSplit::balanced: return balanced_parts(layer_times(chain), parts);
   }
   return {};
@@ -135,7 +136,9 @@ BucketLimits bucket_limits(const Strategy& s) {
     return {kAll, kAll};
   }
   const std::int64_t size = size_of(s.precision.reduction);
-  const auto limit = [size](Bytes bucket) { return std::max<std::int64_t>(1, bucket.value / size); };
+  const auto limit = [size](Bytes bucket) {
+    return std::max<std::int64_t>(1, bucket.value / size);
+  };
   return {limit(s.first_bucket), limit(s.bucket)};
 }
 
@@ -200,8 +203,8 @@ Seconds optimizer_time(std::int64_t elements, const Strategy& s, const cost::Dev
   models::Kernel kernel;
   kernel.name = "optimizer";
   kernel.cls = models::OpClass::elementwise;
-  kernel.bytes = ((elements + shards - 1) / shards) *
-                 Bytes{optimizer_traffic(s.precision, s.optimizer)};
+  kernel.bytes =
+      ((elements + shards - 1) / shards) * Bytes{optimizer_traffic(s.precision, s.optimizer)};
   return cost::kernel_time(kernel, device);
 }
 

@@ -47,14 +47,14 @@ struct Strategy {
   bool flash_attention = false;
   Optimizer optimizer = Optimizer::adam;
   Precision precision;
-  int zero = 0;                 // 0, or 1: optimizer states sharded over the replicas
-  bool overlap_gradients = true;  // all-reduce buckets while the backward goes on
-  Bytes bucket{25 * 1024 * 1024};        // of gradients
-  Bytes first_bucket{1024 * 1024};       // the first one to be ready
-  std::string order = "tp-dp-pp";        // innermost first: how ranks are numbered
-  bool overlap_tensor = true;  // input-gradient all-reduces run beside weight-gradient products
-  bool scatter_gather = false;           // pipeline messages cut over t [arXiv:2104.04473, sec. 4.1]
-  std::string collective = "auto";       // "ring", "tree" or "auto"
+  int zero = 0;                               // 0, or 1: optimizer states sharded over the replicas
+  bool overlap_gradients = true;              // all-reduce buckets while the backward goes on
+  Bytes bucket{std::int64_t{25} << 20};       // of gradients
+  Bytes first_bucket{std::int64_t{1} << 20};  // the first one to be ready
+  std::string order = "tp-dp-pp";             // innermost first: how ranks are numbered
+  bool overlap_tensor = true;   // input-gradient all-reduces run beside weight-gradient products
+  bool scatter_gather = false;  // pipeline messages cut over t [arXiv:2104.04473, sec. 4.1]
+  std::string collective = "auto";  // "ring", "tree" or "auto"
   bool operator==(const Strategy&) const = default;
 };
 

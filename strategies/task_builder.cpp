@@ -64,8 +64,8 @@ TaskGraph TaskBuilder::build() && {
 }
 
 void TaskBuilder::make_ranks() {
-  const int copies = (input_.folded.data ? strategy_.data : 1) *
-                     (input_.folded.tensor ? strategy_.tensor : 1);
+  const int copies =
+      (input_.folded.data ? strategy_.data : 1) * (input_.folded.tensor ? strategy_.tensor : 1);
   for (int stage = 0; stage < strategy_.pipeline; ++stage) {
     const StagePlan& plan = input_.stages[index(stage)];
     const StateBytes states = state_bytes(plan.elements, strategy_);
@@ -127,9 +127,9 @@ ResolvedProgram TaskBuilder::resolve_program(int stage, int data, int chunk_inde
       continue;
     }
     // Replicas share the description of a compute step.
-    const auto [at, added] = compute_index_.try_emplace(
-        {part(stage, chunk_index), which, i},
-        static_cast<std::uint32_t>(builder_.graph.computes.size()));
+    const auto [at, added] =
+        compute_index_.try_emplace({part(stage, chunk_index), which, i},
+                                   static_cast<std::uint32_t>(builder_.graph.computes.size()));
     if (added) {
       builder_.graph.computes.push_back(
           {layers_label(chunk) + " " + std::string(name_of(step.phase)), step.duration,
@@ -142,9 +142,8 @@ ResolvedProgram TaskBuilder::resolve_program(int stage, int data, int chunk_inde
 }
 
 std::uint32_t TaskBuilder::effect(MemoryEffect e) {
-  std::erase_if(e, [](const MemoryChange& c) {
-    return c.at_start.value == 0 && c.at_end.value == 0;
-  });
+  std::erase_if(e,
+                [](const MemoryChange& c) { return c.at_start.value == 0 && c.at_end.value == 0; });
   if (e.empty()) { return kNone; }
   builder_.graph.effects.push_back(std::move(e));
   return static_cast<std::uint32_t>(builder_.graph.effects.size() - 1);
@@ -156,8 +155,7 @@ void TaskBuilder::add_effects(ResolvedProgram& resolved, const ChunkPlan& chunk,
   resolved.effects.assign(steps.size(), kNone);
   const auto is_compute = [](const Step& s) { return !s.is_comm; };
   const auto first = std::find_if(steps.begin(), steps.end(), is_compute) - steps.begin();
-  const auto last =
-      steps.rend() - std::find_if(steps.rbegin(), steps.rend(), is_compute) - 1;
+  const auto last = steps.rend() - std::find_if(steps.rbegin(), steps.rend(), is_compute) - 1;
   const Bytes zero;
   const bool keeps = input_.training;
   MemoryEffect at_first;
@@ -182,71 +180,96 @@ void TaskBuilder::add_effects(ResolvedProgram& resolved, const ChunkPlan& chunk,
   resolved.effects[static_cast<std::size_t>(last)] = effect(std::move(at_last));
 }
 
+/// One task for each tensor slot, or one for the group of a communication.
+StepTasks TaskBuilder::add_step(const ResolvedProgram& resolved, std::size_t step_index,
+                                int replica, const Action& action) {
+  const Step& step = resolved.program->steps[step_index];
+  Task task{.work = resolved.work[step_index],
+            .place = tensor_group_[index(replica)],
+            .micro_batch = action.micro_batch,
+            .effect = resolved.effects[step_index],
+            .chunk = static_cast<std::int16_t>(action.chunk),
+            .kind = TaskKind::comm,
+            .phase = step.phase,
+            .stream = Stream::tp};
+  if (step.is_comm) { return {builder_.add(task), true}; }
+  task.kind = TaskKind::compute;
+  task.stream = Stream::compute;
+  StepTasks tasks;
+  for (int t = 0; t < tensor_; ++t) {
+    task.place = static_cast<std::uint32_t>(replica * tensor_ + t);
+    const TaskId id = builder_.add(task);
+    if (t == 0) { tasks.base = id; }
+  }
+  return tasks;
+}
+
+void TaskBuilder::chain(const std::vector<StepTasks>& before, const StepTasks& after) {
+  for (const StepTasks& b : before) {
+    const int edges = b.shared && after.shared ? 1 : tensor_;
+    for (int t = 0; t < edges; ++t) { builder_.edge(b.at(t), after.at(t)); }
+  }
+}
+
 Stamped TaskBuilder::stamp(const ResolvedProgram& resolved, int stage, int data,
                            const Action& action) {
+  const int replica = stage * data_ + data;
   const auto& steps = resolved.program->steps;
-  std::vector<StepTasks> tasks(steps.size());
+  std::vector<StepTasks> tasks;
+  tasks.reserve(steps.size());
+  const auto picked = [&tasks](const std::vector<int>& indices) {
+    std::vector<StepTasks> list(indices.size());
+    std::transform(indices.begin(), indices.end(), list.begin(),
+                   [&tasks](int i) { return tasks[index(i)]; });
+    return list;
+  };
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const Step& step = steps[i];
-    Task task{.work = resolved.work[i],
-              .micro_batch = action.micro_batch,
-              .effect = resolved.effects[i],
-              .chunk = static_cast<std::int16_t>(action.chunk),
-              .kind = step.is_comm ? TaskKind::comm : TaskKind::compute,
-              .phase = step.phase,
-              .stream = step.is_comm ? Stream::tp : Stream::compute};
-    tasks[i].shared = step.is_comm;
-    for (int t = 0; t < (step.is_comm ? 1 : tensor_); ++t) {
-      task.place = step.is_comm ? tensor_group_[index(stage * data_ + data)]
-                                : static_cast<std::uint32_t>(slot(stage, data, t));
-      const TaskId id = builder_.add(task);
-      if (t == 0) { tasks[i].base = id; }
-    }
-    for (const int before : step.after) {
-      const StepTasks& b = tasks[index(before)];
-      const bool once = step.is_comm && b.shared;
-      for (int t = 0; t < (once ? 1 : tensor_); ++t) { builder_.edge(b.at(t), tasks[i].at(t)); }
-    }
+    tasks.push_back(add_step(resolved, i, replica, action));
+    chain(picked(steps[i].after), tasks.back());
   }
-  auto& previous = last_exits_[index(stage * data_ + data)];
-  for (const StepTasks& exit : previous) {
-    for (int t = 0; t < tensor_; ++t) { builder_.edge(exit.at(t), tasks.front().at(t)); }
+  auto& previous = last_exits_[index(replica)];
+  chain(previous, tasks.front());
+  previous = picked(resolved.program->exits);
+  return {tasks.front(), previous};
+}
+
+/// The last backward of a chunk is the one that fills gradient buckets.
+Which TaskBuilder::which_phase(const Action& action, std::vector<int>& backwards_left) const {
+  if (action.phase == Phase::forward) { return Which::forward; }
+  return --backwards_left[index(action.chunk)] == 0 ? Which::last_backward : Which::backward;
+}
+
+/// Remembers the tasks of a stamped program (the first of which is `first`) that fill a bucket.
+void TaskBuilder::note_buckets(const Program& program, TaskId first, int stage,
+                               std::size_t& next_bucket) {
+  auto& buckets = buckets_[index(stage)];
+  TaskId task = first;
+  for (const Step& step : program.steps) {
+    if (step.bucket > 0) {
+      if (next_bucket == buckets.size()) { buckets.push_back({step.bucket, {}}); }
+      buckets[next_bucket++].ready.push_back({task, step.is_comm});
+    }
+    task += static_cast<TaskId>(step.is_comm ? 1 : tensor_);
   }
-  Stamped stamped{tasks.front(), {}};
-  for (const int exit : resolved.program->exits) { stamped.exits.push_back(tasks[index(exit)]); }
-  previous = stamped.exits;
-  return stamped;
 }
 
 void TaskBuilder::run_schedule(int stage, int data) {
   const PipelineShape shape{strategy_.pipeline, input_.micro_batches, strategy_.chunks};
-  const StageOrder order = input_.training
-                               ? schedule_named(strategy_.schedule)->order(shape, stage)
-                               : forward_only(shape);
-  std::vector<int> left(index(strategy_.chunks), input_.micro_batches);  // backwards to come
-  auto& buckets = buckets_[index(stage)];
+  const StageOrder order = input_.training ? schedule_named(strategy_.schedule)->order(shape, stage)
+                                           : forward_only(shape);
+  std::vector<int> backwards_left(index(strategy_.chunks), input_.micro_batches);
   std::size_t next_bucket = 0;
   for (const Action& action : order) {
-    const bool forward = action.phase == Phase::forward;
-    const bool last = !forward && --left[index(action.chunk)] == 0;
-    const Which which =
-        forward ? Which::forward : (last ? Which::last_backward : Which::backward);
+    const Which which = which_phase(action, backwards_left);
     const int at = part(stage, action.chunk);
     const ResolvedProgram& resolved =
         resolved_[index(at * data_ + data)][static_cast<std::size_t>(which)];
     const auto first_task = static_cast<TaskId>(builder_.graph.tasks.size());
     const Stamped stamped = stamp(resolved, stage, data, action);
-    entries_[forward ? 0 : 1][message(at, data, action.micro_batch)] = stamped.entry;
+    const std::size_t direction = which == Which::forward ? 0 : 1;
+    entries_[direction][message(at, data, action.micro_batch)] = stamped.entry;
     send(stamped, stage, data, action);
-    TaskId task = first_task;
-    for (const Step& step : resolved.program->steps) {
-      const auto count = static_cast<TaskId>(step.is_comm ? 1 : tensor_);
-      if (step.bucket > 0) {
-        if (next_bucket == buckets.size()) { buckets.push_back({step.bucket, {}}); }
-        buckets[next_bucket++].ready.push_back({task, step.is_comm});
-      }
-      task += count;
-    }
+    note_buckets(*resolved.program, first_task, stage, next_bucket);
   }
 }
 

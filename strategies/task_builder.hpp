@@ -51,20 +51,32 @@ class TaskBuilder {
   std::uint32_t effect(MemoryEffect e);
   void run_schedule(int stage, int data);
   Stamped stamp(const ResolvedProgram& resolved, int stage, int data, const Action& action);
+  StepTasks add_step(const ResolvedProgram& resolved, std::size_t step, int replica,
+                     const Action& action);
+  void chain(const std::vector<StepTasks>& before, const StepTasks& after);
+  Which which_phase(const Action& action, std::vector<int>& backwards_left) const;
+  void note_buckets(const Program& program, TaskId first, int stage, std::size_t& next_bucket);
   // task_builder_comms.cpp: what crosses ranks
   std::uint32_t tensor_comm(const Step& step, int stage, int data);
   void send(const Stamped& from, int stage, int data, const Action& action);
   void connect_sends();
   void reduce_gradients(int stage);
   void reduce_embedding();
+  void reduce_embedding_of(const std::vector<int>& stages, int data, int tensor);
+  void gather_parameters(int stage, int tensor, const std::vector<TaskId>& steps);
+  void after_last_phase(int stage, int data, int tensor, TaskId task);
+  std::vector<std::uint32_t> replica_slots(int stage, int tensor) const;
   void step_optimizer(int stage);
   std::uint32_t group(std::vector<std::uint32_t> slots);
 
-  int slot(int stage, int data, int tensor) const { return (stage * data_ + data) * tensor_ + tensor; }
+  int slot(int stage, int data, int tensor) const {
+    return (stage * data_ + data) * tensor_ + tensor;
+  }
   int part(int stage, int chunk) const { return chunk * strategy_.pipeline + stage; }
   std::size_t message(int at_part, int data, int micro_batch) const {
     return (static_cast<std::size_t>(at_part) * static_cast<std::size_t>(data_) +
-            static_cast<std::size_t>(data)) * static_cast<std::size_t>(input_.micro_batches) +
+            static_cast<std::size_t>(data)) *
+               static_cast<std::size_t>(input_.micro_batches) +
            static_cast<std::size_t>(micro_batch);
   }
 
@@ -77,12 +89,12 @@ class TaskBuilder {
   TaskGraphBuilder builder_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> group_index_;
   std::map<std::tuple<int, Which, std::size_t>, std::uint32_t> compute_index_;  // by part
-  std::vector<std::uint32_t> tensor_group_;                  // by stage and replica
-  std::vector<std::array<ResolvedProgram, 3>> resolved_;     // by part and replica
-  std::vector<std::vector<StepTasks>> last_exits_;           // by stage and replica
-  std::array<std::vector<TaskId>, 2> last_send_;             // by direction and slot
-  std::array<std::vector<StepTasks>, 2> entries_;            // by direction and message
-  std::array<std::vector<TaskId>, 2> sends_;                 // by direction and message (receiver)
+  std::vector<std::uint32_t> tensor_group_;               // by stage and replica
+  std::vector<std::array<ResolvedProgram, 3>> resolved_;  // by part and replica
+  std::vector<std::vector<StepTasks>> last_exits_;        // by stage and replica
+  std::array<std::vector<TaskId>, 2> last_send_;          // by direction and slot
+  std::array<std::vector<StepTasks>, 2> entries_;         // by direction and message
+  std::array<std::vector<TaskId>, 2> sends_;              // by direction and message (receiver)
   /// Buckets of a stage in the order they fill: their elements and, by replica, the step's tasks.
   struct Bucket {
     std::int64_t elements = 0;

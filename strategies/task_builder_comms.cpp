@@ -54,9 +54,9 @@ void TaskBuilder::send(const Stamped& from, int stage, int data, const Action& a
     const CommKey key{Stream::pp, CollectiveOp::send_recv,
                       static_cast<int>(me) * 2 + static_cast<int>(direction), size};
     const std::string label = "stage " + std::to_string(stage) + " -> " + std::to_string(to_stage);
-    const std::uint32_t comm = table_.comm(
-        builder_.graph, key, label,
-        stage_copies(layout_, input_.folded, t, data, {stage, to_stage}));
+    const std::uint32_t comm =
+        table_.comm(builder_.graph, key, label,
+                    stage_copies(layout_, input_.folded, {t, data, stage}, {stage, to_stage}));
     const Task task{.work = comm,
                     .place = group({me, static_cast<std::uint32_t>(slot(to_stage, data, t))}),
                     .micro_batch = action.micro_batch,
@@ -85,6 +85,15 @@ void TaskBuilder::connect_sends() {
   }
 }
 
+std::vector<std::uint32_t> TaskBuilder::replica_slots(int stage, int tensor) const {
+  std::vector<std::uint32_t> slots;
+  slots.reserve(index(data_));
+  for (int d = 0; d < data_; ++d) {
+    slots.push_back(static_cast<std::uint32_t>(slot(stage, d, tensor)));
+  }
+  return slots;
+}
+
 void TaskBuilder::reduce_gradients(int stage) {
   if (strategy_.data == 1) { return; }
   const bool sharded = strategy_.zero >= 1;
@@ -92,10 +101,7 @@ void TaskBuilder::reduce_gradients(int stage) {
   const Bytes element{size_of(strategy_.precision.reduction)};
   for (const Bucket& bucket : buckets_[index(stage)]) {
     for (int t = 0; t < tensor_; ++t) {
-      std::vector<std::uint32_t> slots;
-      for (int d = 0; d < data_; ++d) {
-        slots.push_back(static_cast<std::uint32_t>(slot(stage, d, t)));
-      }
+      const std::vector<std::uint32_t> slots = replica_slots(stage, t);
       const CommKey key{Stream::dp, op, stage * tensor_ + t, bucket.elements * element};
       const std::uint32_t comm =
           table_.comm(builder_.graph, key, at_stage("gradient " + std::string(name_of(op)), stage),
@@ -119,29 +125,38 @@ void TaskBuilder::reduce_embedding() {
     if (input_.stages[index(s)].shares_embedding) { stages.push_back(s); }
   }
   if (stages.size() < 2) { return; }
+  for (int d = 0; d < data_; ++d) {
+    for (int t = 0; t < tensor_; ++t) { reduce_embedding_of(stages, d, t); }
+  }
+}
+
+void TaskBuilder::reduce_embedding_of(const std::vector<int>& stages, int data, int tensor) {
   const Bytes size = input_.stages[index(stages.front())].embedding_elements *
                      Bytes{size_of(strategy_.precision.reduction)};
-  for (int d = 0; d < data_; ++d) {
-    for (int t = 0; t < tensor_; ++t) {
-      const CommKey key{Stream::pp, CollectiveOp::all_reduce, slot(0, d, t), size};
-      const std::uint32_t comm = table_.comm(builder_.graph, key, "tied embedding all-reduce",
-                                             stage_copies(layout_, input_.folded, t, d, stages));
-      std::vector<std::uint32_t> slots;
-      for (const int s : stages) { slots.push_back(static_cast<std::uint32_t>(slot(s, d, t))); }
-      const TaskId id = builder_.add({.work = comm,
-                                      .place = group(slots),
-                                      .kind = TaskKind::comm,
-                                      .phase = Phase::gradient_sync,
-                                      .stream = Stream::pp});
-      for (const int s : stages) {
-        const auto me = index(slot(s, d, t));
-        embedding_sync_[me] = id;
-        builder_.edge(last_sync_[me], id);
-        for (const StepTasks& exit : last_exits_[index(s * data_ + d)]) {
-          builder_.edge(exit.at(t), id);
-        }
-      }
-    }
+  std::vector<std::uint32_t> slots;
+  slots.reserve(stages.size());
+  for (const int s : stages) { slots.push_back(static_cast<std::uint32_t>(slot(s, data, tensor))); }
+  const CommKey key{Stream::pp, CollectiveOp::all_reduce, slot(0, data, tensor), size};
+  const std::uint32_t comm =
+      table_.comm(builder_.graph, key, "tied embedding all-reduce",
+                  stage_copies(layout_, input_.folded, {tensor, data, stages.front()}, stages));
+  const TaskId id = builder_.add({.work = comm,
+                                  .place = group(slots),
+                                  .kind = TaskKind::comm,
+                                  .phase = Phase::gradient_sync,
+                                  .stream = Stream::pp});
+  for (const int s : stages) {
+    const auto me = index(slot(s, data, tensor));
+    embedding_sync_[me] = id;
+    builder_.edge(last_sync_[me], id);
+    after_last_phase(s, data, tensor, id);
+  }
+}
+
+/// `task` waits for the last phase of the schedule on a rank.
+void TaskBuilder::after_last_phase(int stage, int data, int tensor, TaskId task) {
+  for (const StepTasks& exit : last_exits_[index(stage * data_ + data)]) {
+    builder_.edge(exit.at(tensor), task);
   }
 }
 
@@ -151,34 +166,36 @@ void TaskBuilder::step_optimizer(int stage) {
   const auto work = static_cast<std::uint32_t>(builder_.graph.computes.size() - 1);
   for (int t = 0; t < tensor_; ++t) {
     std::vector<TaskId> steps;
-    std::vector<std::uint32_t> slots;
+    steps.reserve(index(data_));
     for (int d = 0; d < data_; ++d) {
       const auto me = static_cast<std::uint32_t>(slot(stage, d, t));
-      slots.push_back(me);
       steps.push_back(builder_.add({.work = work,
                                     .place = me,
                                     .kind = TaskKind::compute,
                                     .phase = Phase::optimizer,
                                     .stream = Stream::compute}));
-      for (const StepTasks& exit : last_exits_[index(stage * data_ + d)]) {
-        builder_.edge(exit.at(t), steps.back());
-      }
+      after_last_phase(stage, d, t, steps.back());
       builder_.edge(last_sync_[me], steps.back());
       builder_.edge(embedding_sync_[me], steps.back());
     }
-    if (strategy_.zero == 0 || strategy_.data == 1) { continue; }
-    const Bytes size = plan.elements * Bytes{size_of(strategy_.precision.compute)};
-    const CommKey key{Stream::dp, CollectiveOp::all_gather, stage * tensor_ + t, size};
-    const std::uint32_t comm =
-        table_.comm(builder_.graph, key, at_stage("parameter all-gather", stage),
-                    data_copies(layout_, input_.folded, t, stage));
-    const TaskId id = builder_.add({.work = comm,
-                                    .place = group(slots),
-                                    .kind = TaskKind::comm,
-                                    .phase = Phase::parameter_sync,
-                                    .stream = Stream::dp});
-    for (const TaskId step : steps) { builder_.edge(step, id); }
+    if (strategy_.zero > 0 && strategy_.data > 1) { gather_parameters(stage, t, steps); }
   }
+}
+
+/// Each replica has stepped its shard of the optimizer: the others need the new weights.
+void TaskBuilder::gather_parameters(int stage, int tensor, const std::vector<TaskId>& steps) {
+  const Bytes size =
+      input_.stages[index(stage)].elements * Bytes{size_of(strategy_.precision.compute)};
+  const CommKey key{Stream::dp, CollectiveOp::all_gather, stage * tensor_ + tensor, size};
+  const std::uint32_t comm =
+      table_.comm(builder_.graph, key, at_stage("parameter all-gather", stage),
+                  data_copies(layout_, input_.folded, tensor, stage));
+  const TaskId id = builder_.add({.work = comm,
+                                  .place = group(replica_slots(stage, tensor)),
+                                  .kind = TaskKind::comm,
+                                  .phase = Phase::parameter_sync,
+                                  .stream = Stream::dp});
+  for (const TaskId step : steps) { builder_.edge(step, id); }
 }
 
 }  // namespace tsim::strategies

@@ -17,7 +17,14 @@ inline constexpr TaskId kNoTask = 0xffffffffu;
 inline constexpr std::uint32_t kNone = 0xffffffffu;
 
 enum class Phase : std::uint8_t {
-  forward, recompute, backward, weight_grad, optimizer, gradient_sync, parameter_sync, transfer
+  forward,
+  recompute,
+  backward,
+  weight_grad,
+  optimizer,
+  gradient_sync,
+  parameter_sync,
+  transfer
 };
 std::string_view name_of(Phase phase);
 
@@ -27,7 +34,14 @@ std::string_view name_of(Stream stream);
 
 /// Memory classes of a report, in the order it prints them.
 enum class MemoryClass : std::uint8_t {
-  parameters, gradients, optimizer, activations, logits, buffers, workspace, reserved
+  parameters,
+  gradients,
+  optimizer,
+  activations,
+  logits,
+  buffers,
+  workspace,
+  reserved
 };
 inline constexpr int kMemoryClasses = 8;
 std::string_view name_of(MemoryClass c);
@@ -63,8 +77,8 @@ enum class TaskKind : std::uint8_t { compute, comm };
 
 /// One task. `members` of a communication are ranks; of a computation the one rank it runs on.
 struct Task {
-  std::uint32_t work = 0;     // compute: index in TaskGraph::computes; comm: in TaskGraph::comms
-  std::uint32_t place = 0;    // compute: the rank; comm: index in TaskGraph::groups
+  std::uint32_t work = 0;   // compute: index in TaskGraph::computes; comm: in TaskGraph::comms
+  std::uint32_t place = 0;  // compute: the rank; comm: index in TaskGraph::groups
   std::int32_t micro_batch = -1;  // -1: belongs to none
   std::uint32_t effect = kNone;   // index in TaskGraph::effects, on the rank of a compute task
   std::int16_t chunk = 0;         // pipeline chunk on its stage

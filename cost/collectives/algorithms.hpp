@@ -1,8 +1,11 @@
-// What the planner's algorithms have in common; one function a file of this folder.
+// What the planner's algorithms have in common; their declarations, for registry.cpp.
 #pragma once
 
 #include <algorithm>
 #include <span>
+#include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "cost/collectives.hpp"
 
@@ -15,15 +18,45 @@ struct Request {
   double payload = 0;  // bytes
 };
 
-CollectivePlan ring(const Request& request, Router& router);           // ring.cpp
-CollectivePlan tree(const Request& request, Router& router);           // tree.cpp
-CollectivePlan direct(const Request& request, Router& router);         // direct.cpp
-CollectivePlan dissemination(const Request& request, Router& router);  // direct.cpp
+/// A plan under construction, in one regime of the library.
+class Draft {
+ public:
+  Draft(const Regime& regime, Router& router) : regime_(regime), router_(router) {}
 
-/// Adds a transfer to the plan and returns its path's latency.
-inline Seconds send(CollectivePlan& plan, int from, int to, double bytes, Router& router) {
-  plan.transfers.push_back({from, to, bytes});
-  return router.path(from, to).latency;
-}
+  Router& router() { return router_; }
+  /// Latency of one step from a device to another.
+  Seconds step(int from, int to);
+  /// Adds payload to send, and returns the step's latency.
+  Seconds send(int from, int to, double bytes);
+  void add_latency(Seconds latency) { plan_.latency += latency; }
+  /// Ends a step of an algorithm whose steps wait for one another: what it sent, on the channel
+  /// that takes longest, is over before the next one starts.
+  void end_step(Seconds latency);
+  CollectivePlan finish(double payload) &&;
+
+ private:
+  Seconds busiest(std::span<const Transfer> transfers) const;
+
+  const Regime& regime_;
+  Router& router_;
+  CollectivePlan plan_;
+  std::size_t ended_ = 0;  // transfers of steps that have ended
+  Seconds serial_{};       // time of those steps' busiest channels
+};
+
+using Algorithm = void(const Request& request, Draft& draft);
+Algorithm ring, tree, direct, dissemination, rails;  // ring.cpp, tree.cpp, direct.cpp
+Algorithm halving_doubling, bruck;                   // halving.cpp
+Algorithm hierarchical, hierarchical_serial, torus;  // hierarchical.cpp
+Algorithm in_switch, reduce_broadcast, parameter_server, sharded_server;  // composed.cpp
+
+/// Adds a double binary tree all-reduce and returns its latency (tree.cpp).
+Seconds all_reduce_trees(std::span<const int> devices, double bytes, Draft& draft);
+
+/// The devices of each node, nodes in the order of their first device.
+std::vector<std::vector<int>> by_node(std::span<const int> devices, const Topology& topology);
+
+/// An algorithm that these devices cannot run, with the reason.
+std::invalid_argument not_possible(std::string_view algorithm, std::string_view reason);
 
 }  // namespace tsim::cost::collectives

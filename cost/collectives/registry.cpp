@@ -1,36 +1,53 @@
 // The algorithms known by name, and the choice among them.
 #include <array>
 #include <cassert>
+#include <optional>
 #include <stdexcept>
-#include <utility>
 
 #include "cost/collectives/algorithms.hpp"
 
 namespace tsim::cost {
 namespace {
 
+using collectives::Draft;
 using collectives::Request;
 
-struct Algorithm {
+struct Row {
   CollectiveOp op{};
   std::string_view name;
-  CollectivePlan (*plan)(const Request&, Router&);
+  collectives::Algorithm* plan;
+  bool chosen = false;  // by communication libraries when they are left the choice
 };
 
+using enum CollectiveOp;
 constexpr std::array kAlgorithms{
-    Algorithm{CollectiveOp::all_reduce, "ring", collectives::ring},
-    Algorithm{CollectiveOp::all_reduce, "tree", collectives::tree},
-    Algorithm{CollectiveOp::reduce_scatter, "ring", collectives::ring},
-    Algorithm{CollectiveOp::all_gather, "ring", collectives::ring},
-    Algorithm{CollectiveOp::broadcast, "ring", collectives::ring},
-    Algorithm{CollectiveOp::broadcast, "tree", collectives::tree},
-    Algorithm{CollectiveOp::reduce, "ring", collectives::ring},
-    Algorithm{CollectiveOp::reduce, "tree", collectives::tree},
-    Algorithm{CollectiveOp::scatter, "direct", collectives::direct},
-    Algorithm{CollectiveOp::gather, "direct", collectives::direct},
-    Algorithm{CollectiveOp::all_to_all, "direct", collectives::direct},
-    Algorithm{CollectiveOp::send_recv, "direct", collectives::direct},
-    Algorithm{CollectiveOp::barrier, "dissemination", collectives::dissemination},
+    Row{all_reduce, "ring", collectives::ring, true},
+    Row{all_reduce, "tree", collectives::tree, true},
+    Row{all_reduce, "in_switch", collectives::in_switch, true},
+    Row{all_reduce, "halving_doubling", collectives::halving_doubling},
+    Row{all_reduce, "hierarchical", collectives::hierarchical},
+    Row{all_reduce, "hierarchical_serial", collectives::hierarchical_serial},
+    Row{all_reduce, "torus", collectives::torus, true},
+    Row{all_reduce, "direct", collectives::direct},
+    Row{all_reduce, "reduce_broadcast", collectives::reduce_broadcast},
+    Row{all_reduce, "parameter_server", collectives::parameter_server},
+    Row{all_reduce, "sharded_server", collectives::sharded_server},
+    Row{reduce_scatter, "ring", collectives::ring, true},
+    Row{reduce_scatter, "direct", collectives::direct},
+    Row{all_gather, "ring", collectives::ring, true},
+    Row{all_gather, "bruck", collectives::bruck},
+    Row{all_gather, "direct", collectives::direct},
+    Row{broadcast, "ring", collectives::ring, true},
+    Row{broadcast, "tree", collectives::tree, true},
+    Row{reduce, "ring", collectives::ring, true},
+    Row{reduce, "tree", collectives::tree, true},
+    Row{scatter, "direct", collectives::direct, true},
+    Row{gather, "direct", collectives::direct, true},
+    Row{all_to_all, "direct", collectives::direct, true},
+    Row{all_to_all, "rails", collectives::rails, true},
+    Row{all_to_all, "bruck", collectives::bruck},
+    Row{send_recv, "direct", collectives::direct, true},
+    Row{barrier, "dissemination", collectives::dissemination, true},
 };
 
 std::invalid_argument unknown(CollectiveOp op, std::string_view name) {
@@ -39,6 +56,52 @@ std::invalid_argument unknown(CollectiveOp op, std::string_view name) {
     text += ", " + std::string(known);
   }
   return std::invalid_argument(text + " (algorithms of " + std::string(name_of(op)) + ")");
+}
+
+/// The fastest plan of several, alone on the wires.
+class Choice {
+ public:
+  explicit Choice(Router& router) : router_(router) {}
+
+  bool made() const { return best.has_value(); }
+
+  /// Tries one algorithm in all regimes that it has.
+  void consider(const Row& row, const Request& request) {
+    for (const Regime* regime : regimes_for(router_.topology().tuning, row.op, row.name)) {
+      Draft draft(*regime, router_);
+      row.plan(request, draft);
+      CollectivePlan plan = std::move(draft).finish(request.payload);
+      plan.algorithm = row.name;
+      const Seconds time = time_alone(plan, router_.topology(), router_);
+      if (!best || time < time_) {
+        time_ = time;
+        best = std::move(plan);
+      }
+    }
+  }
+
+  std::optional<CollectivePlan> best;
+
+ private:
+  Router& router_;
+  Seconds time_{};
+};
+
+/// Leaves out algorithms that the devices cannot run, unless there is no other.
+CollectivePlan fastest(const Request& request, Router& router) {
+  Choice choice(router);
+  std::exception_ptr reason;
+  for (const Row& row : kAlgorithms) {
+    if (row.op != request.op || !row.chosen) { continue; }
+    try {
+      choice.consider(row, request);
+    } catch (const std::invalid_argument&) {
+    } catch (const Unreachable&) {
+      if (!reason) { reason = std::current_exception(); }
+    }
+  }
+  if (!choice.made()) { std::rethrow_exception(reason); }
+  return *std::move(choice.best);
 }
 
 }  // namespace
@@ -52,8 +115,16 @@ std::string_view name_of(CollectiveOp op) {
 
 std::vector<std::string_view> collective_algorithms(CollectiveOp op) {
   std::vector<std::string_view> names;
-  for (const Algorithm& a : kAlgorithms) {
-    if (a.op == op) { names.push_back(a.name); }
+  for (const Row& row : kAlgorithms) {
+    if (row.op == op) { names.push_back(row.name); }
+  }
+  return names;
+}
+
+std::vector<std::string_view> automatic_algorithms(CollectiveOp op) {
+  std::vector<std::string_view> names;
+  for (const Row& row : kAlgorithms) {
+    if (row.op == op && row.chosen) { names.push_back(row.name); }
   }
   return names;
 }
@@ -62,22 +133,62 @@ CollectivePlan plan_collective(CollectiveOp op, std::string_view algorithm,
                                std::span<const int> devices, Bytes payload, Router& router) {
   assert(!devices.empty() && payload.value >= 0);
   const Request request{op, devices, to_double(payload)};
-  CollectivePlan best;
-  Seconds best_time;
-  for (const Algorithm& a : kAlgorithms) {
-    if (a.op != op || (algorithm != "auto" && algorithm != a.name)) { continue; }
-    CollectivePlan plan;
-    if (devices.size() > 1) { plan = a.plan(request, router); }
-    plan.algorithm = a.name;
-    if (algorithm != "auto") { return plan; }
-    const Seconds time = time_alone(plan, router.topology(), router);
-    if (best.algorithm.empty() || time < best_time) {
-      best_time = time;
-      best = std::move(plan);
+  const bool choose = algorithm == "auto";
+  const auto row = std::ranges::find_if(kAlgorithms, [&](const Row& r) {
+    return r.op == op && (choose ? r.chosen : r.name == algorithm);
+  });
+  if (row == kAlgorithms.end()) { throw unknown(op, algorithm); }
+  if (devices.size() == 1) { return {std::string(row->name), {}, {}, {}}; }
+  if (choose) { return fastest(request, router); }
+  Choice choice(router);
+  choice.consider(*row, request);
+  return *std::move(choice.best);
+}
+
+CollectivePlan plan_all_to_all(std::span<const int> devices, std::span<const double> bytes,
+                               Router& router) {
+  assert(bytes.size() == devices.size() * devices.size());
+  const auto regimes = regimes_for(router.topology().tuning, all_to_all, "direct");
+  Draft draft(*regimes.front(), router);
+  Seconds slowest;
+  double most = 0;  // that one device sends
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    double sent = 0;
+    for (std::size_t j = 0; j < devices.size(); ++j) {
+      const double part = bytes[i * devices.size() + j];
+      if (i == j || part <= 0) { continue; }
+      sent += part;
+      slowest = std::max(slowest, draft.send(devices[i], devices[j], part));
     }
+    most = std::max(most, sent);
   }
-  if (best.algorithm.empty()) { throw unknown(op, algorithm); }
-  return best;
+  if (most <= 0) { return {"direct", {}, {}, {}}; }
+  draft.add_latency(slowest);
+  CollectivePlan plan = std::move(draft).finish(most);
+  plan.algorithm = "direct";
+  return plan;
+}
+
+CollectivePlan plan_parameter_servers(std::span<const int> workers, std::span<const int> servers,
+                                      Bytes payload, Router& router) {
+  assert(!workers.empty() && !servers.empty());
+  const auto regimes = regimes_for(router.topology().tuning, all_reduce, "parameter_server");
+  Draft draft(*regimes.front(), router);
+  const double part = to_double(payload) / static_cast<double>(servers.size());
+  const auto all_to = [&](std::span<const int> from, std::span<const int> to) {
+    Seconds slowest;
+    for (const int a : from) {
+      for (const int b : to) {
+        if (a != b) { slowest = std::max(slowest, draft.send(a, b, part)); }
+      }
+    }
+    return slowest;
+  };
+  draft.end_step(all_to(workers, servers));
+  draft.end_step(all_to(servers, workers));
+  CollectivePlan plan = std::move(draft).finish(to_double(payload));
+  plan.algorithm = "parameter_server";
+  return plan;
 }
 
 Seconds time_alone(const CollectivePlan& plan, const Topology& topology, Router& router) {

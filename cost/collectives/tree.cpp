@@ -1,13 +1,14 @@
-// Binary trees. Within one node, or with one device in each, the double binary tree: two trees
-// that halve the bytes between them, inner ranks of one being leaves of the other
+// Binary trees. Within one switch, or with one device in each node, the double binary tree: two
+// trees that halve the bytes between them, inner ranks of one being leaves of the other
 //   [Sanders, Speck, Traff, Parallel Computing 35, 2009].
 // Over several nodes every node has a tree of its own, and only the heads of nodes are joined by
 // the double tree, so that each byte crosses a network edge once; the local ranks take turns as
-// heads, each for its share of the bytes, so that all NICs work.
-#include <map>
-#include <vector>
+// heads, each for its share of the bytes, so that all NICs work. Where the devices of a node are
+// not all alike its tree is a chain along its rings, which loads no link twice.
+#include <limits>
 
 #include "cost/collectives/algorithms.hpp"
+#include "cost/collectives/local_orders.hpp"
 
 namespace tsim::cost::collectives {
 namespace {
@@ -34,36 +35,33 @@ std::vector<int> parents(int n, bool complement) {
   return parent;
 }
 
-/// The devices of each node, nodes in the order of their first device.
-std::vector<std::vector<int>> by_node(std::span<const int> devices, const Topology& topology) {
-  std::map<std::int32_t, std::size_t> position;
-  std::vector<std::vector<int>> nodes;
-  for (const int device : devices) {
-    const auto [entry, is_new] = position.try_emplace(node_of(topology, device), nodes.size());
-    if (is_new) { nodes.emplace_back(); }
-    nodes[entry->second].push_back(device);
+/// Parents in a chain that hangs down from `root` on both sides.
+std::vector<int> chain_parents(const std::vector<int>& order, int root) {
+  std::vector<int> parent(order.size(), -1);
+  const auto at = std::ranges::find(order, root) - order.begin();
+  for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(order.size()); ++i) {
+    const auto here = index(order[static_cast<std::size_t>(i)]);
+    if (i > at) { parent[here] = order[static_cast<std::size_t>(i - 1)]; }
+    if (i < at) { parent[here] = order[static_cast<std::size_t>(i + 1)]; }
   }
-  return nodes;
+  return parent;
 }
 
-/// Adds trees to a plan, in the directions that the operation needs.
+/// Adds trees to a plan, in the directions that the operation needs. All return the latency of the
+/// way between root and deepest leaf, once for each direction.
 class Planter {
  public:
-  Planter(CollectiveOp op, CollectivePlan& plan, Router& router)
-      : up_(op != CollectiveOp::broadcast),
-        down_(op != CollectiveOp::reduce),
-        plan_(plan),
-        router_(router) {}
+  Planter(CollectiveOp op, Draft& draft)
+      : up_(op != CollectiveOp::broadcast), down_(op != CollectiveOp::reduce), draft_(draft) {}
 
-  /// `bytes` along every edge; returns the latency of the way between root and deepest leaf, once
-  /// for each direction.
+  /// `bytes` along every edge.
   Seconds tree(std::span<const int> devices, const std::vector<int>& parent, double bytes) {
     std::vector<Seconds> edge(devices.size());
     for (std::size_t r = 0; r < devices.size(); ++r) {
       if (parent[r] < 0) { continue; }
       const int above = devices[index(parent[r])];
-      if (up_) { edge[r] += send(plan_, devices[r], above, bytes, router_); }
-      if (down_) { edge[r] += send(plan_, above, devices[r], bytes, router_); }
+      if (up_) { edge[r] += draft_.send(devices[r], above, bytes); }
+      if (down_) { edge[r] += draft_.send(above, devices[r], bytes); }
     }
     Seconds deepest;
     for (std::size_t r = 0; r < devices.size(); ++r) {
@@ -74,10 +72,6 @@ class Planter {
     return deepest;
   }
 
-  Seconds single_tree(std::span<const int> devices, double bytes) {
-    return tree(devices, parents(static_cast<int>(devices.size()), false), bytes);
-  }
-
   Seconds double_tree(std::span<const int> devices, double bytes) {
     const auto n = static_cast<int>(devices.size());
     const Seconds first = tree(devices, parents(n, false), bytes / 2);
@@ -86,48 +80,92 @@ class Planter {
     return std::max(first, second + feed(devices, parent, bytes / 2));
   }
 
+  /// The tree of one node's devices under devices[head].
+  Seconds local_tree(std::span<const int> devices, int head, double bytes) {
+    const Router::LocalOrders& orders = local_orders(devices, draft_.router());
+    if (!orders.backbone.empty()) { return chains(devices, orders, head, bytes); }
+    std::vector<int> turned(devices.begin(), devices.end());
+    std::rotate(turned.begin(), turned.begin() + head, turned.end());
+    return tree(turned, parents(static_cast<int>(turned.size()), false), bytes);
+  }
+
  private:
+  /// One chain for each pair of rings, or along the backbone.
+  Seconds chains(std::span<const int> devices, const Router::LocalOrders& orders, int head,
+                 double bytes) {
+    const std::size_t count = orders.closed ? (orders.rings.size() + 1) / 2 : 1;
+    Seconds deepest;
+    for (std::size_t i = 0; i < count; ++i) {
+      // A ring and its reverse, which stand side by side, would use the same links.
+      std::vector<int> order = count > 1 ? orders.rings[2 * i] : orders.backbone;
+      if (orders.closed) {
+        std::rotate(order.begin(), std::ranges::find(order, head), order.end());
+      }
+      deepest = std::max(
+          deepest, tree(devices, chain_parents(order, head), bytes / static_cast<double>(count)));
+    }
+    return deepest + waiting(devices, orders, bytes);
+  }
+
+  /// The one chain of a node without rings is one channel of the library, which keeps to one lane
+  /// of each bundle of links. (NCCL: no more tree channels than ring channels.) What it takes
+  /// longer than the whole bundle would.
+  Seconds waiting(std::span<const int> devices, const Router::LocalOrders& orders, double bytes) {
+    if (!(orders.lane > 0)) { return {}; }
+    const Topology& t = draft_.router().topology();
+    double slowest = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i + 1 < orders.backbone.size(); ++i) {
+      const Path& path = draft_.router().path(devices[index(orders.backbone[i])],
+                                              devices[index(orders.backbone[i + 1])]);
+      slowest = std::min(slowest, t.channels[index(path.channels[0])].bandwidth.value);
+    }
+    return Seconds{bytes / orders.lane - bytes / slowest};
+  }
+
   /// A rooted collective's root exchanges its half with the root of the second tree.
   Seconds feed(std::span<const int> devices, const std::vector<int>& parent, double bytes) {
     if ((up_ && down_) || parent[0] < 0) { return {}; }
     int root = 0;
     while (parent[index(root)] >= 0) { root = parent[index(root)]; }
     const int other = devices[index(root)];
-    return down_ ? send(plan_, devices[0], other, bytes, router_)
-                 : send(plan_, other, devices[0], bytes, router_);
+    return down_ ? draft_.send(devices[0], other, bytes) : draft_.send(other, devices[0], bytes);
   }
 
   bool up_, down_;
-  CollectivePlan& plan_;
-  Router& router_;
+  Draft& draft_;
 };
 
 }  // namespace
 
-CollectivePlan tree(const Request& request, Router& router) {
-  CollectivePlan plan;
-  Planter planter(request.op, plan, router);
-  std::vector<std::vector<int>> nodes = by_node(request.devices, router.topology());
+Seconds all_reduce_trees(std::span<const int> devices, double bytes, Draft& draft) {
+  return Planter(CollectiveOp::all_reduce, draft).double_tree(devices, bytes);
+}
+
+void tree(const Request& request, Draft& draft) {
+  Planter planter(request.op, draft);
+  const std::vector<std::vector<int>> nodes = by_node(request.devices, draft.router().topology());
   if (nodes.size() == 1) {
-    plan.latency = planter.double_tree(request.devices, request.payload);
-    return plan;
+    const bool alike = local_orders(nodes[0], draft.router()).backbone.empty();
+    draft.add_latency(alike ? planter.double_tree(request.devices, request.payload)
+                            : planter.local_tree(request.devices, 0, request.payload));
+    return;
   }
   std::size_t turns = 1;  // a rooted collective's root is the only head of its node
   if (request.op == CollectiveOp::all_reduce) {
     turns = std::ranges::min_element(nodes, {}, [](const auto& n) { return n.size(); })->size();
   }
   const double bytes = request.payload / static_cast<double>(turns);
+  Seconds slowest;
   for (std::size_t turn = 0; turn < turns; ++turn) {
     std::vector<int> heads;
     Seconds inside;
-    for (std::vector<int>& node : nodes) {
-      heads.push_back(node[0]);
-      inside = std::max(inside, planter.single_tree(node, bytes));
-      std::rotate(node.begin(), node.begin() + 1, node.end());
+    for (const std::vector<int>& node : nodes) {
+      heads.push_back(node[turn]);
+      inside = std::max(inside, planter.local_tree(node, static_cast<int>(turn), bytes));
     }
-    plan.latency = std::max(plan.latency, inside + planter.double_tree(heads, bytes));
+    slowest = std::max(slowest, inside + planter.double_tree(heads, bytes));
   }
-  return plan;
+  draft.add_latency(slowest);
 }
 
 }  // namespace tsim::cost::collectives

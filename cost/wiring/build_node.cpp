@@ -16,6 +16,8 @@ class NodeBuilder {
   NodeBuilder(Topology& t, const NodeDesign& design, int number)
       : t_(t), design_(design), number_(number), prefix_("node" + std::to_string(number) + "/") {}
 
+  VertexId reducer() const { return reducer_; }
+
   BuiltNode build() {
     for (std::size_t i = 0; i < design_.devices.size(); ++i) {
       built_.devices.push_back(vertex(VertexKind::device, "gpu", i));
@@ -105,6 +107,7 @@ class NodeBuilder {
       }
       t_.vertices.push_back({VertexKind::nvswitch, prefix_ + "nvswitch", number_});
       const auto hub = static_cast<VertexId>(t_.vertices.size() - 1);
+      if (peers.reduces) { reducer_ = hub; }
       for (const VertexId device : built_.devices) { link(LinkKind::nvlink, device, hub, all); }
     }
     for (const PeerLink& pair : peers.pairs) {
@@ -130,6 +133,7 @@ class NodeBuilder {
   std::string prefix_;
   BuiltNode built_;
   std::vector<VertexId> bridges_, switches_, memories_;
+  VertexId reducer_ = -1;
 };
 
 /// Deals equally near NICs evenly: the one with the fewest devices so far, then the first.
@@ -137,16 +141,14 @@ std::vector<int> deal(const std::vector<std::vector<double>>& distance) {
   std::vector<int> chosen, load;
   for (const std::vector<double>& to : distance) {
     load.resize(to.size(), 0);
+    const auto is_better = [&](std::size_t n, std::size_t than) {
+      const double difference = to[n] - to[than];
+      const double same = 1e-9 * to[than];
+      return difference < -same || (difference <= same && load[n] < load[than]);
+    };
     int best = -1;
     for (int n = 0; n < static_cast<int>(to.size()); ++n) {
-      if (to[index(n)] < 0) { continue; }
-      if (best >= 0) {
-        const double difference = to[index(n)] - to[index(best)];
-        const double same = 1e-9 * to[index(best)];
-        if (difference > same) { continue; }
-        if (difference >= -same && load[index(n)] >= load[index(best)]) { continue; }
-      }
-      best = n;
+      if (to[index(n)] >= 0 && (best < 0 || is_better(index(n), index(best)))) { best = n; }
     }
     if (best >= 0) { ++load[index(best)]; }
     chosen.push_back(best);
@@ -163,6 +165,7 @@ BuiltNode build_node(Topology& topology, const NodeDesign& design, int number) {
     const DeviceDesign& device = design.devices[i];
     topology.devices.push_back(built.devices[i]);
     topology.device_kind.push_back(device.kind);
+    topology.device_reducer.push_back(builder.reducer());
     const bool peers = design.host.peer_access, nics = design.host.nic_access;
     topology.device_staging.push_back(
         {peers ? -1 : builder.memory_of(device.slot), nics ? -1 : builder.memory_of(device.slot)});

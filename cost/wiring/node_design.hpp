@@ -50,6 +50,7 @@ struct PeerLink {
 struct PeerDesign {
   std::vector<LinkSpec> planes;  // of every device, one to each NVSwitch plane; traffic is striped
                                  // over the planes, so that they act as one of their summed rate
+  bool reduces = false;          // the switch adds what devices send to it (NVLink SHARP)
   std::vector<PeerLink> pairs;
   LinkSpec lane{};  // of `pairs`
   bool operator==(const PeerDesign&) const = default;

@@ -38,15 +38,14 @@ void print_head(const Answer& a, std::ostream& out) {
   out << r.title << "\n";
   if (!s.description.empty()) { out << s.description << "\n"; }
   out << "\n"
-      << "  model      " << s.model.name << ", "
-      << with_separators(models::parameters(s.model)) << " parameters\n"
-      << "  devices    " << r.devices << " x " << r.device << ", "
-      << count(s.cluster.nodes, "node") << "\n"
+      << "  model      " << s.model.name << ", " << with_separators(models::parameters(s.model))
+      << " parameters\n"
+      << "  devices    " << r.devices << " x " << r.device << ", " << count(s.cluster.nodes, "node")
+      << "\n"
       << "  layout     " << layout_text(s) << "\n"
-      << "  batch      " << s.workload.global_batch << " samples, "
-      << micro_batches(s) << (micro_batches(s) == 1 ? " micro-batch" : " micro-batches")
-      << " of " << s.workload.micro_batch << " a pipeline, "
-      << name_of(s.strategy.precision.compute) << "\n";
+      << "  batch      " << s.workload.global_batch << " samples, " << micro_batches(s)
+      << (micro_batches(s) == 1 ? " micro-batch" : " micro-batches") << " of "
+      << s.workload.micro_batch << " a pipeline, " << name_of(s.strategy.precision.compute) << "\n";
   for (const std::string& text : s.assumptions) { out << "  assumed    " << text << "\n"; }
   for (const std::string& text : s.warnings) { out << "  warning    " << text << "\n"; }
 }
@@ -103,8 +102,12 @@ void print_communications(const Report& r, std::ostream& out) {
   }
   out << "\nCommunication\n";
   print_table(out,
-              {{"what"}, {"algorithm"}, {"ranks", Align::right}, {"size", Align::right},
-               {"count", Align::right}, {"mean time", Align::right}},
+              {{"what"},
+               {"algorithm"},
+               {"ranks", Align::right},
+               {"size", Align::right},
+               {"count", Align::right},
+               {"mean time", Align::right}},
               rows);
   rows.clear();
   for (const sim::ChannelLoad& c : r.busiest) {
@@ -126,9 +129,9 @@ void print_critical_path(const Report& r, std::ostream& out) {
 
 void print_verdict(const Report& r, std::ostream& out) {
   const StageReport& heaviest = r.stages[r.heaviest_stage];
-  out << "\n" << (r.fits ? "Fits" : "Does not fit") << ": rank " << heaviest.first_rank
-      << " (stage " << heaviest.stage << ") needs " << format(r.needed) << " of "
-      << format(r.capacity);
+  out << "\n"
+      << (r.fits ? "Fits" : "Does not fit") << ": rank " << heaviest.first_rank << " (stage "
+      << heaviest.stage << ") needs " << format(r.needed) << " of " << format(r.capacity);
   if (r.allowance.value > 0) { out << ", " << format(r.allowance) << " of it set aside"; }
   out << "\n";
 }
@@ -143,9 +146,14 @@ void print_comparison(const std::vector<Answer>& answers, std::ostream& out) {
   }
   out << "\nComparison\n";
   print_table(out,
-              {{"variant"}, {"step time", Align::right}, {"samples/s", Align::right},
-               {"MFU", Align::right}, {"exposed", Align::right}, {"bubble", Align::right},
-               {"peak memory", Align::right}, {"fits", Align::right}},
+              {{"variant"},
+               {"step time", Align::right},
+               {"samples/s", Align::right},
+               {"MFU", Align::right},
+               {"exposed", Align::right},
+               {"bubble", Align::right},
+               {"peak memory", Align::right},
+               {"fits", Align::right}},
               rows);
 }
 

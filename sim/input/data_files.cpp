@@ -18,12 +18,13 @@ bool is_file(const fs::path& path) {
 }  // namespace
 
 fs::path data_folder() {
-  const char* const from_environment = std::getenv("TSIM_DATA_DIR");
-  if (from_environment != nullptr && *from_environment != '\0') { return from_environment; }
+  const char* const set = std::getenv("TSIM_DATA_DIR");
+  if (set != nullptr && *set != '\0') { return set; }
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   const fs::path installed = program.parent_path().parent_path() / TSIM_DATA_SUBDIR;
-  return fs::is_directory(installed, error) ? installed : fs::path(TSIM_DATA_DIR);
+  const bool is_installed = program.parent_path().filename() == "bin";  // PREFIX/bin/tsim
+  return is_installed && fs::is_directory(installed, error) ? installed : fs::path(TSIM_DATA_DIR);
 }
 
 std::vector<fs::path> search_folders(std::string_view kind, const fs::path& scenario_folder) {

@@ -12,6 +12,14 @@ bool lies_in(std::string_view inner, std::string_view outer) {
          (inner.size() == outer.size() || inner[outer.size()] == '/');
 }
 
+/// Problems of the file that was asked for need not name it again.
+std::vector<InputError> without_file(const std::string& file, std::vector<InputError> problems) {
+  for (InputError& problem : problems) {
+    if (problem.file == file) { problem.file.clear(); }
+  }
+  return problems;
+}
+
 std::string summary(const std::string& file, const std::vector<InputError>& problems) {
   std::string text = file + ": " + std::to_string(problems.size()) +
                      (problems.size() == 1 ? " problem" : " problems") +
@@ -35,7 +43,9 @@ std::string to_text(const InputError& error) {
 }
 
 InputErrors::InputErrors(std::string file, std::vector<InputError> problems)
-    : file_(std::move(file)), problems_(std::move(problems)), text_(summary(file_, problems_)) {}
+    : file_(std::move(file)),
+      problems_(without_file(file_, std::move(problems))),
+      text_(summary(file_, problems_)) {}
 
 void Problems::add(InputError error) {
   if (std::find(errors_.begin(), errors_.end(), error) == errors_.end()) {

@@ -143,16 +143,9 @@ cost::ClusterSpec read_changed(const Place& place, const Place& base, const fs::
   read_file(*file, of_file);
   for (const InputError& error : of_file.errors()) { place.source->problems->add(error); }
   if (!of_file.empty() || !file->document.is_object()) { return {}; }
-  Json merged = file->document;
-  for (const auto& [key, value] : place.value->items()) {
-    if (key == "base") { continue; }
-    const bool merge = value.is_object() && merged.contains(key) && merged[key].is_object();
-    if (merge) {
-      merged[key].update(value);
-    } else {
-      merged[key] = value;
-    }
-  }
+  Json changes = *place.value;
+  changes.erase("base");
+  const Json merged = with_changes(file->document, changes);
   cost::ClusterSpec spec = read_object({&merged, place.path, place.source}, file->path.parent_path());
   if (spec.name.empty()) { spec.name = file->path.stem().string() + ", changed"; }
   return spec;

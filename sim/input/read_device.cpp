@@ -81,42 +81,69 @@ cost::Device read_fields(Reader& in) {
   return device;
 }
 
+cost::Device read_object(const Place& place) {
+  Reader in(place);
+  cost::Device device = read_fields(in);
+  in.finish();
+  if (device.reserved >= device.memory && device.memory.value > 0) {
+    in.take("reserved").fail(std::to_string(device.reserved.value) + " bytes",
+                             "less than the memory");
+  }
+  return device;
+}
+
+/// The file that the text at `place` names; a problem when there is none.
+std::optional<fs::path> device_path(const Place& place, const fs::path& folder) {
+  const std::string written = read_text(place);
+  if (written.empty()) { return std::nullopt; }
+  const bool is_path = looks_like_path(written);
+  std::optional<fs::path> path =
+      is_path ? find_path(written, folder) : find_named(written, "devices", folder);
+  if (path) { return path; }
+  const std::vector<std::string> names = names_in("devices", folder);
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  place.fail(in_quotes(written),
+             (is_path ? "the path of a device file or one of " : "one of ") + join(views),
+             is_path ? "no such file" : did_you_mean(written, views));
+  return std::nullopt;
+}
+
+/// The base's figures with those at `place` set over them; groups are merged key by key.
+cost::Device read_changed(const Place& place, const fs::path& folder) {
+  Problems& problems = *place.source->problems;
+  const std::size_t before = problems.errors().size();
+  Reader in(place);
+  const std::optional<fs::path> path = device_path(in.take("base"), folder);
+  if (!path) { return {}; }
+  read_device_file(*path, problems);  // what is wrong there is told under the file's name
+  if (problems.errors().size() != before) { return {}; }
+  Json changes = *place.value;
+  changes.erase("base");
+  Json merged = with_changes(*read_json_file(*path, problems), changes);
+  if (!changes.contains("name")) {
+    merged["name"] = merged["name"].get<std::string>() + ", changed";
+  }
+  return read_object({&merged, place.path, place.source});
+}
+
 }  // namespace
 
 cost::Device read_device_file(const fs::path& path, Problems& problems) {
   const std::optional<Json> document = read_json_file(path, problems);
   if (!document) { return {}; }
   const Source source{.problems = &problems, .file = path.string()};
-  Reader in(Place{&*document, "", &source});
-  cost::Device device = read_fields(in);
-  in.finish();
+  cost::Device device = read_object(Place{&*document, "", &source});
   device.path = path.string();
-  if (device.reserved >= device.memory && device.memory.value > 0) {
-    problems.add({.path = "/reserved",
-                  .found = std::to_string(device.reserved.value) + " bytes",
-                  .expected = "less than the memory",
-                  .hint = {},
-                  .file = path.string()});
-  }
   return device;
 }
 
 cost::Device read_device(const Place& place, const fs::path& scenario_folder) {
-  const std::string written = read_text(place);
-  if (written.empty()) { return {}; }
-  const bool is_path = looks_like_path(written);
-  const std::optional<fs::path> path = is_path ? find_path(written, scenario_folder)
-                                               : find_named(written, "devices", scenario_folder);
-  if (path) { return read_device_file(*path, *place.source->problems); }
-  const std::vector<std::string> names = names_in("devices", scenario_folder);
-  const std::vector<std::string_view> views(names.begin(), names.end());
-  if (is_path) {
-    place.fail(in_quotes(written), "the path of a device file or one of " + join(views),
-               "no such file");
-  } else {
-    place.fail(in_quotes(written), "one of " + join(views), did_you_mean(written, views));
+  if (!place.present() || !place.value->is_object()) {
+    const std::optional<fs::path> path = device_path(place, scenario_folder);
+    return path ? read_device_file(*path, *place.source->problems) : cost::Device{};
   }
-  return {};
+  if (place.value->contains("base")) { return read_changed(place, scenario_folder); }
+  return read_object(place);
 }
 
 cost::Device read_device(std::string_view name_or_path) {

@@ -204,6 +204,18 @@ std::optional<Json> read_json_file(const std::filesystem::path& path, Problems& 
   return parse_json(*text, path.string(), problems);
 }
 
+Json with_changes(Json base, const Json& changes) {
+  for (const auto& [key, value] : changes.items()) {
+    Json& at = base[key];
+    if (at.is_object() && value.is_object()) {
+      at.update(value);
+    } else {
+      at = value;
+    }
+  }
+  return base;
+}
+
 void set_at(Json& document, const std::string& pointer, const Json& value, Problems& problems,
             const std::string& where) {
   Json::json_pointer rest;

@@ -24,6 +24,10 @@ std::optional<Json> parse_json(std::string_view text, const std::string& file, P
 /// Reads and parses one more file; what is wrong carries its name.
 std::optional<Json> read_json_file(const std::filesystem::path& path, Problems& problems);
 
+/// `base` with the keys of `changes` set over it; where both have an object, key by key. Both are
+/// objects.
+Json with_changes(Json base, const Json& changes);
+
 /// Sets what `pointer` (a JSON Pointer, RFC 6901) names in `document` to `value`; objects on the
 /// way are made when missing. Problems are told at `where`.
 void set_at(Json& document, const std::string& pointer, const Json& value, Problems& problems,

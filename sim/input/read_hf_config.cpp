@@ -25,7 +25,7 @@ Activation read_activation(Reader& in, std::string_view key, std::string_view fa
                            bool gated) {
   static constexpr std::array<std::string_view, 9> kNames{
       "gelu", "gelu_new",   "gelu_fast", "gelu_pytorch_tanh", "quick_gelu",
-      "silu", "gelu_10",    "swish",     "relu"};
+      "gelu_10", "silu", "swish", "relu"};
   const Place place = in.take(key);
   std::string_view name = fallback;
   if (place.present()) { name = kNames[read_choice(place, kNames)]; }

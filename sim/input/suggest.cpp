@@ -40,7 +40,7 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   const std::string wanted = lower(word);
   std::string_view by_edits;
   std::string_view by_prefix;
-  int best = 3;
+  int best = 3;  // edits; one beyond what counts as near
   for (const std::string_view candidate : candidates) {
     const std::string have = lower(candidate);
     const int edits = edit_distance(wanted, have);
@@ -53,7 +53,7 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
       by_prefix = candidate;
     }
   }
-  return by_edits.empty() ? by_prefix : by_edits;
+  return best <= 1 || by_prefix.empty() ? by_edits : by_prefix;
 }
 
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates) {

@@ -11,9 +11,9 @@ namespace tsim::sim {
 /// Single-letter insertions, removals, changes and swaps of neighbours that turn `a` into `b`.
 int edit_distance(std::string_view a, std::string_view b);
 
-/// The candidate nearest to `word`, ignoring case: one at most 2 edits away (and at most half of
-/// its letters), or else the shortest that begins with `word` or that `word` begins with. Empty
-/// when there is none.
+/// The candidate nearest to `word`, ignoring case: one that is an edit away, else the shortest that
+/// begins with `word` or that `word` begins with, else one two edits away. Edits may touch half of
+/// a candidate's letters at most. Empty when there is none.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
 
 /// `did you mean "x"?`, or nothing.

@@ -37,25 +37,27 @@ std::vector<std::string> memory_hints(const Scenario& scenario, const Report& re
   const strategies::Strategy& s = scenario.strategy;
   const Bytes optimizer = held(report, MemoryClass::optimizer);
   const Bytes activations = held(report, MemoryClass::activations);
-  const Bytes states = held(report, MemoryClass::parameters) +
-                       held(report, MemoryClass::gradients) + optimizer;
+  const Bytes states =
+      held(report, MemoryClass::parameters) + held(report, MemoryClass::gradients) + optimizer;
   std::vector<Saving> savings;
   add(savings, s.zero == 0 && s.data > 1, all_but(optimizer, s.data), "ZeRO stage 1 saves");
   const int in_flight = report.stages[report.heaviest_stage].in_flight;
   add(savings, s.schedule == "gpipe" && in_flight > s.pipeline,
-      Bytes{activations.value / in_flight} * (in_flight - s.pipeline),
-      "schedule \"1f1b\" saves");
-  const bool can_recompute = scenario.workload.training && s.recompute != strategies::Recompute::full;
+      Bytes{activations.value / in_flight} * (in_flight - s.pipeline), "schedule \"1f1b\" saves");
+  const bool can_recompute =
+      scenario.workload.training && s.recompute != strategies::Recompute::full;
   // A layer keeps 2 of its 34 and more bytes per element when only its input stays.
-  add(savings, can_recompute, all_but(activations, 17),
-      "recompute \"full\" saves at most");
+  add(savings, can_recompute, all_but(activations, 17), "recompute \"full\" saves at most");
   add(savings, scenario.workload.micro_batch > 1, all_but(activations, 2),
       "half the micro-batch saves");
   add(savings, true, all_but(states, 2), "twice the tensor or pipeline degree saves about");
   std::stable_sort(savings.begin(), savings.end(),
                    [](const Saving& a, const Saving& b) { return a.bytes > b.bytes; });
   std::vector<std::string> hints;
-  for (const Saving& saving : savings) { hints.push_back(saving.text + " " + gibibytes(saving.bytes)); }
+  hints.reserve(savings.size());
+  for (const Saving& saving : savings) {
+    hints.push_back(saving.text + " " + gibibytes(saving.bytes));
+  }
   return hints;
 }
 

@@ -11,9 +11,9 @@ namespace tsim::sim {
 
 /// One rank's step: busy + exposed communication + idle = step time.
 struct RankTimes {
-  Seconds busy;      // computing
-  Seconds exposed;   // not computing while one of its communications runs
-  Seconds idle;      // neither: waiting for others
+  Seconds busy;           // computing
+  Seconds exposed;        // not computing while one of its communications runs
+  Seconds idle;           // neither: waiting for others
   Seconds communication;  // union of its communications, hidden ones included
 };
 
@@ -41,7 +41,7 @@ struct ChannelLoad {
 };
 
 struct CommRow {
-  std::string label;      // of the communication, stages apart
+  std::string label;  // of the communication, stages apart
   std::string algorithm;
   int ranks = 0;
   Bytes payload;
@@ -65,12 +65,12 @@ struct Report {
   double exposed_fraction = 0;
   double busy_fraction = 0;
   std::vector<StageReport> stages;
-  std::vector<PathRow> critical_path;    // largest first; adds up to `step`
-  std::vector<ChannelLoad> busiest;      // the five most used
+  std::vector<PathRow> critical_path;  // largest first; adds up to `step`
+  std::vector<ChannelLoad> busiest;    // the five most used
   std::vector<CommRow> communications;
   std::size_t heaviest_stage = 0;
-  Bytes needed;    // the heaviest rank's peak with the allowance
-  Bytes allowance; // of that, set aside for fragmentation
+  Bytes needed;     // the heaviest rank's peak with the allowance
+  Bytes allowance;  // of that, set aside for fragmentation
   Bytes capacity;
   bool fits = true;
   std::vector<std::string> hints;  // what would help if it does not fit

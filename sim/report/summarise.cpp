@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "sim/critical_path.hpp"
@@ -33,8 +34,12 @@ std::string contents(const StagePlan& plan) {
   return text;
 }
 
-/// Most forwards of a chunk that wait for their backward on a rank at once.
+/// Most forwards of a chunk that wait for their backward on a rank at once; one when none follows.
 int most_in_flight(const std::vector<strategies::TaskId>& tasks, const TaskGraph& graph) {
+  const bool training = std::any_of(tasks.begin(), tasks.end(), [&graph](strategies::TaskId id) {
+    return graph.tasks[id].phase == strategies::Phase::backward;
+  });
+  if (!training) { return 1; }
   std::map<std::pair<int, int>, bool> held;  // micro-batch and chunk
   std::size_t most = 0;
   for (const strategies::TaskId id : tasks) {
@@ -120,8 +125,7 @@ void add_rates(const Scenario& scenario, const Simulation& s, Report& report) {
   const double step = report.step.value;
   const auto samples = static_cast<double>(scenario.workload.global_batch);
   report.samples_per_second = samples / step;
-  report.tokens_per_second =
-      samples * static_cast<double>(tokens_per_sample(s.model)) / step;
+  report.tokens_per_second = samples * static_cast<double>(tokens_per_sample(s.model)) / step;
   const double devices = report.devices;
   report.model_tflops_per_device = report.model_flops.value / step / devices / 1e12;
   const auto rate = peak(scenario.cluster.devices.front(), scenario.strategy.precision.compute);
@@ -137,7 +141,7 @@ void add_channels(const Scenario& scenario, const Simulation& s, Report& report)
   for (std::size_t c = 0; c < s.timeline.channel_bytes.size(); ++c) {
     const double bytes = s.timeline.channel_bytes[c];
     if (bytes <= 0) { continue; }
-    loads.push_back({channels[c].name, Bytes{static_cast<std::int64_t>(bytes + 0.5)},
+    loads.push_back({channels[c].name, Bytes{std::llround(bytes)},
                      bytes / (channels[c].bandwidth.value * report.step.value)});
   }
   std::stable_sort(loads.begin(), loads.end(), [](const ChannelLoad& a, const ChannelLoad& b) {
@@ -160,8 +164,8 @@ void add_communications(const Simulation& s, Report& report) {
     const Task& task = s.graph.tasks[t];
     if (task.kind != TaskKind::comm) { continue; }
     const strategies::Comm& comm = s.graph.comms[task.work];
-    const std::string what = task.phase == strategies::Phase::transfer ? "pipeline transfer"
-                                                                       : without_stage(comm.label);
+    const std::string what =
+        task.phase == strategies::Phase::transfer ? "pipeline transfer" : without_stage(comm.label);
     const auto [at, added] =
         rows.try_emplace({what, comm.algorithm, comm.ranks, comm.payload}, Sum{});
     if (added) {
@@ -179,7 +183,7 @@ void add_communications(const Simulation& s, Report& report) {
 
 /// "backward", "forward (tp)".
 std::string path_text(const PathShare& share) {
-  const std::string phase(strategies::name_of(share.phase));
+  std::string phase(strategies::name_of(share.phase));
   if (share.kind == TaskKind::compute) { return phase; }
   return share.phase == strategies::Phase::forward || share.phase == strategies::Phase::backward ||
                  share.phase == strategies::Phase::recompute
@@ -201,8 +205,9 @@ void add_verdict(const Scenario& scenario, Report& report) {
       report.heaviest_stage = i;
     }
   }
-  const Bytes tensors = largest - report.stages[report.heaviest_stage]
-                                      .peak[static_cast<std::size_t>(strategies::MemoryClass::reserved)];
+  const Bytes tensors =
+      largest - report.stages[report.heaviest_stage]
+                    .peak[static_cast<std::size_t>(strategies::MemoryClass::reserved)];
   report.allowance = Bytes{static_cast<std::int64_t>(scenario.allowance * to_double(tensors))};
   report.needed = largest + report.allowance;
   report.capacity = scenario.cluster.devices.front().memory;

@@ -1,4 +1,5 @@
-// Interleaved 1F1B: v chunks a stage, micro-batches taken p at a time.  [arXiv:2104.04473, sec. 2.2]
+// Interleaved 1F1B: v chunks a stage, micro-batches taken p at a time.  [arXiv:2104.04473,
+// sec. 2.2]
 #include <algorithm>
 #include <cassert>
 

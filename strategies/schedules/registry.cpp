@@ -25,6 +25,7 @@ const Schedule* schedule_named(std::string_view name) {
 
 std::vector<std::string_view> schedule_names() {
   std::vector<std::string_view> names;
+  names.reserve(kSchedules.size());
   for (const Schedule& s : kSchedules) { names.push_back(s.name); }
   return names;
 }

@@ -12,7 +12,7 @@ namespace {
 const LinkSpec kLink{{1e9}, {}};
 
 Problems problems_of(NodeDesign node, int nodes = 1, Fabric fabric = {}) {
-  node.name = "n";
+  node.name.assign(1, 'n');
   return problems(ClusterDesign{"test", {Device{}}, {{std::move(node), nodes}}, std::move(fabric)});
 }
 

@@ -1,5 +1,5 @@
-// Measured step times, predicted with the device and cluster files as they are: nothing is fitted to
-// whole iterations. The bands are what the README promises.
+// Measured step times, predicted with the device and cluster files as they are: nothing is fitted
+// to whole iterations. The bands are what the README promises.
 #include <doctest/doctest.h>
 
 #include "sim/input/read_scenario.hpp"
@@ -10,8 +10,8 @@ using namespace tsim;
 namespace {
 
 double predicted(const std::string& scenario, const std::vector<std::string>& overrides) {
-  const auto file = sim::read_scenario_file(
-      std::string(TSIM_SOURCE_DIR) + "/scenarios/" + scenario, overrides);
+  const auto file =
+      sim::read_scenario_file(std::string(TSIM_SOURCE_DIR) + "/scenarios/" + scenario, overrides);
   return summarise(file.base, run_scenario(file.base)).step.value;
 }
 
@@ -27,16 +27,15 @@ TEST_CASE("Korthikanti et al., table 5: each step time within 10 %") {
   // [arXiv:2205.05198, table 5]: A100-80GB, s 2048; full recomputation, then selective with
   // sequence parallelism.
   const std::vector<std::string> full{"/compare=[]"};
-  const std::vector<std::string> selective{
-      "/compare=[]", "/strategy/recompute=selective", "/strategy/sequence_parallel=true",
-      "/strategy/overlap_tensor=true"};
-  const std::vector<std::string> gpt_22b{
-      "/model=gpt-22b", "/cluster/nodes=1", "/strategy/pipeline=1",
-      "/workload/global_batch=4", "/workload/micro_batch=4"};
+  const std::vector<std::string> selective{"/compare=[]", "/strategy/recompute=selective",
+                                           "/strategy/sequence_parallel=true",
+                                           "/strategy/overlap_tensor=true"};
+  const std::vector<std::string> gpt_22b{"/model=gpt-22b", "/cluster/nodes=1",
+                                         "/strategy/pipeline=1", "/workload/global_batch=4",
+                                         "/workload/micro_batch=4"};
   const std::vector<std::string> gpt_175b{"/strategy/schedule=interleaved", "/strategy/chunks=3"};
-  const std::vector<std::string> gpt_1t{
-      "/model=megatron-1t", "/cluster/nodes=64", "/strategy/pipeline=64",
-      "/workload/global_batch=512"};
+  const std::vector<std::string> gpt_1t{"/model=megatron-1t", "/cluster/nodes=64",
+                                        "/strategy/pipeline=64", "/workload/global_batch=512"};
   const char* file = "gpt3_175b_a100.json";
   CHECK(predicted(file, with(full, gpt_22b)) == doctest::Approx(1.42).epsilon(0.10));
   CHECK(predicted(file, with(selective, gpt_22b)) == doctest::Approx(1.10).epsilon(0.10));

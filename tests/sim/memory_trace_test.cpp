@@ -61,6 +61,17 @@ TEST_CASE("what ends at an instant makes room for what starts then") {
   CHECK(sim::memory_peaks(graph, run(graph, {}))[0].peak == Bytes{80});
 }
 
+TEST_CASE("the peak's time is the first instant at which it is held") {
+  Graph g;
+  const TaskId a = g.compute(0, 1, {}, {{MemoryClass::activations, {70}, {-70}}});
+  const TaskId idle = g.compute(0, 1, {a});
+  g.compute(0, 1, {idle}, {{MemoryClass::buffers, {70}, {-70}}});
+  const auto graph = g.finish();
+  const auto peak = sim::memory_peaks(graph, run(graph, {}))[0];
+  CHECK(peak.time == 0);
+  CHECK(in(peak.at_peak, MemoryClass::activations) == Bytes{70});
+}
+
 TEST_CASE("memory that exists before the first change is a point at time 0") {
   Graph g;
   const TaskId a = g.compute(0, 1);

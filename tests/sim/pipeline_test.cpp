@@ -146,8 +146,7 @@ TEST_CASE("activation peaks follow the order in which phases run") {
     const Result r = run(s, equal_stages(s, {1, 2}), 6, topology);
     std::vector<std::int64_t> held;
     for (const auto& peak : sim::memory_peaks(r.graph, r.timeline)) {
-      held.push_back(
-          peak.at_peak[static_cast<std::size_t>(MemoryClass::activations)].value);
+      held.push_back(peak.at_peak[static_cast<std::size_t>(MemoryClass::activations)].value);
     }
     return held;
   };

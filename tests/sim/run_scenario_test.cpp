@@ -26,8 +26,8 @@ sim::Scenario unfolded(sim::Scenario s) {
 }  // namespace
 
 TEST_CASE("folding symmetric ranks changes no figure") {
-  for (const Degrees degrees : {Degrees{4, 2, 2}, Degrees{8, 2, 1}, Degrees{1, 4, 4},
-                                Degrees{2, 1, 8}, Degrees{2, 4, 4}}) {
+  for (const Degrees degrees :
+       {Degrees{4, 2, 2}, Degrees{8, 2, 1}, Degrees{1, 4, 4}, Degrees{2, 1, 8}, Degrees{2, 4, 4}}) {
     sim::Scenario s = sample("gpt3-1.3b", degrees, 64, 2);
     s.strategy.recompute = strategies::Recompute::selective;
     const sim::Report folded = answer(s);
@@ -48,14 +48,13 @@ TEST_CASE("folding symmetric ranks changes no figure") {
 TEST_CASE("folded copies that share a NIC slow each other down as when simulated apart") {
   // Two replicas of TP8 in two nodes with two NICs each: four gradient rings share one.
   sim::Scenario s = sample("gpt3-1.3b", {8, 1, 2}, 16, 2);
-  s.cluster = cost::build_cluster({.name = "two nics",
-                                   .device = ideal_a100(),
-                                   .nodes = 2,
-                                   .devices_per_node = 8,
-                                   .node = {.bandwidth = 300_GBps, .latency = 2_us},
-                                   .network = {.nics_per_node = 2,
-                                               .bandwidth = 200_Gbps,
-                                               .latency = 5_us}});
+  s.cluster = cost::build_cluster(
+      {.name = "two nics",
+       .device = ideal_a100(),
+       .nodes = 2,
+       .devices_per_node = 8,
+       .node = {.bandwidth = 300_GBps, .latency = 2_us},
+       .network = {.nics_per_node = 2, .bandwidth = 200_Gbps, .latency = 5_us}});
   s.strategy.overlap_gradients = false;
   const sim::Report folded = answer(s);
   const sim::Report all = answer(unfolded(s));
@@ -207,6 +206,7 @@ TEST_CASE("forward only streams micro-batches and keeps nothing") {
     CHECK(held(stage, MemoryClass::activations).value == 0);
     CHECK(held(stage, MemoryClass::optimizer).value == 0);
     CHECK(held(stage, MemoryClass::gradients).value == 0);
+    CHECK(stage.in_flight == 1);
   }
   sim::Scenario training = s;
   training.workload.training = true;

@@ -23,14 +23,13 @@ inline cost::Device ideal_a100() {
 
 inline cost::Cluster dgx(int devices) {
   const int per_node = devices < 8 ? devices : 8;
-  return cost::build_cluster({.name = "dgx",
-                              .device = ideal_a100(),
-                              .nodes = devices / per_node,
-                              .devices_per_node = per_node,
-                              .node = {.bandwidth = 300_GBps, .latency = 2_us},
-                              .network = {.nics_per_node = per_node,
-                                          .bandwidth = 200_Gbps,
-                                          .latency = 5_us}});
+  return cost::build_cluster(
+      {.name = "dgx",
+       .device = ideal_a100(),
+       .nodes = devices / per_node,
+       .devices_per_node = per_node,
+       .node = {.bandwidth = 300_GBps, .latency = 2_us},
+       .network = {.nics_per_node = per_node, .bandwidth = 200_Gbps, .latency = 5_us}});
 }
 
 struct Degrees {

@@ -1,7 +1,8 @@
-#include <doctest/doctest.h>
-#include <set>
-
 #include "strategies/layout.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
 
 using namespace tsim::strategies;
 
@@ -29,7 +30,8 @@ TEST_CASE("the innermost kind numbers neighbouring ranks") {
 }
 
 TEST_CASE("every order gives every rank one place") {
-  for (const char* order : {"tp-dp-pp", "tp-pp-dp", "dp-tp-pp", "dp-pp-tp", "pp-tp-dp", "pp-dp-tp"}) {
+  for (const char* order :
+       {"tp-dp-pp", "tp-pp-dp", "dp-tp-pp", "dp-pp-tp", "pp-tp-dp", "pp-dp-tp"}) {
     const Layout layout(degrees(4, 3, 2, order));
     std::set<int> ranks;
     for (int t = 0; t < 4; ++t) {

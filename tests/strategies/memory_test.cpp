@@ -1,6 +1,6 @@
-#include <doctest/doctest.h>
-
 #include "strategies/memory.hpp"
+
+#include <doctest/doctest.h>
 
 using namespace tsim;
 using namespace tsim::strategies;
@@ -21,11 +21,18 @@ int bytes_per_element(const Precision& precision) {
 
 /// Korthikanti et al., table 3 and fig. 1: sequence 2048, dropout on, scores kept.
 ActivationShape gpt_22b() {
-  return {.sequence = 2048, .micro_batch = 4, .hidden = 6144, .heads = 64, .layers = 48, .tensor = 8};
+  return {
+      .sequence = 2048, .micro_batch = 4, .hidden = 6144, .heads = 64, .layers = 48, .tensor = 8};
 }
 ActivationShape gpt_175b() {
-  return {.sequence = 2048, .micro_batch = 1, .hidden = 12288, .heads = 96, .layers = 96,
-          .tensor = 8, .pipeline = 8, .chunks = 3};
+  return {.sequence = 2048,
+          .micro_batch = 1,
+          .hidden = 12288,
+          .heads = 96,
+          .layers = 96,
+          .tensor = 8,
+          .pipeline = 8,
+          .chunks = 3};
 }
 
 double gib(ActivationShape a, bool sequence_parallel, Recompute recompute) {

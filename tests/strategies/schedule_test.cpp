@@ -1,8 +1,9 @@
-#include <algorithm>
-#include <doctest/doctest.h>
-#include <map>
-
 #include "strategies/schedule.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
 
 using namespace tsim::strategies;
 
@@ -27,8 +28,8 @@ int most_held(const StageOrder& order) {
 
 TEST_CASE("every schedule runs each forward and each backward once, the backward after") {
   for (const Schedule& schedule : schedules()) {
-    for (const auto& shape : {PipelineShape{1, 1, 1}, PipelineShape{4, 8, 1}, PipelineShape{4, 8, 2},
-                              PipelineShape{8, 8, 3}}) {
+    for (const auto& shape : {PipelineShape{1, 1, 1}, PipelineShape{4, 8, 1},
+                              PipelineShape{4, 8, 2}, PipelineShape{8, 8, 3}}) {
       if (shape.chunks > 1 && !schedule.chunked) { continue; }
       for (int stage = 0; stage < shape.stages; ++stage) {
         CAPTURE(schedule.name);
@@ -70,9 +71,8 @@ TEST_CASE("interleaved warm-up follows 2(p-r-1) + (v-1)p") {
   // p = 4, v = 2, m = 8: 10, 8, 6, 4 forwards, then one more before the first backward.
   for (int stage = 0; stage < 4; ++stage) {
     const StageOrder order = order_of("interleaved", {4, 8, 2}, stage);
-    const auto first_backward =
-        std::find_if(order.begin(), order.end(),
-                     [](const Action& a) { return a.phase == Phase::backward; });
+    const auto first_backward = std::find_if(
+        order.begin(), order.end(), [](const Action& a) { return a.phase == Phase::backward; });
     CHECK(first_backward - order.begin() == 10 - 2 * stage + 1);
   }
   // Rank 0 then holds 11 chunk activations: 5.5 of a stage, 1 + (p-1)/(pv) = 1.375 times 4.

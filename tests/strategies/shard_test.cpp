@@ -1,8 +1,10 @@
-#include <algorithm>
+#include "strategies/shard.hpp"
+
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "models/registry.hpp"
-#include "strategies/shard.hpp"
 
 using namespace tsim;
 using namespace tsim::strategies;
@@ -27,9 +29,8 @@ Sharding eight_way(bool sequence_parallel = false) {
 }
 
 bool all(const std::vector<OpComm>& comms, TensorComm kind, std::int64_t bytes) {
-  return std::all_of(comms.begin(), comms.end(), [&](const OpComm& c) {
-    return c.kind == kind && c.size.value == bytes;
-  });
+  return std::all_of(comms.begin(), comms.end(),
+                     [&](const OpComm& c) { return c.kind == kind && c.size.value == bytes; });
 }
 
 }  // namespace
@@ -63,7 +64,8 @@ TEST_CASE("sequence parallelism gathers and scatters in place of each all-reduce
 }
 
 TEST_CASE("shards of a layer add up: matrices are cut, norms and row biases are copied") {
-  // 12 h^2 + 13 h: of the 13 h, norms (4 h) and the two row-parallel biases (2 h) are on every rank.
+  // 12 h^2 + 13 h: of the 13 h, norms (4 h) and the two row-parallel biases (2 h) are on every
+  // rank.
   const auto layer = block_of("gpt3-175b", BlockKind::layer);
   const std::int64_t whole = parameters(layer.graph);
   CHECK(whole == 12 * kHidden * kHidden + 13 * kHidden);
@@ -89,8 +91,7 @@ TEST_CASE("FLOPs of the contractions are divided exactly") {
 TEST_CASE("key/value heads are copied, not cut, when there are fewer than ranks") {
   // llama2-70b: 64 heads, 8 key/value heads. Over 16 ranks each has 4 heads and one key/value head.
   const auto layer = block_of("llama2-70b", BlockKind::layer);
-  const models::OpGraph part =
-      shard(layer.graph, {.tensor = 16, .heads = 64, .kv_heads = 8});
+  const models::OpGraph part = shard(layer.graph, {.tensor = 16, .heads = 64, .kv_heads = 8});
   std::int64_t qkv = 0;
   for (const models::Op& op : part.ops) {
     for (const models::Dim& dim : op.space) {

@@ -149,3 +149,27 @@ TEST_CASE("an unknown device is refused with the nearest name") {
   CHECK(texts[0].starts_with("/cluster/device: found \"plian\", expected one of "));
   CHECK(texts[0].ends_with("; hint: did you mean \"plain\"?"));
 }
+
+TEST_CASE("a device may be inline, or a known one with changes") {
+  const Read inline_device = read(R"({"devices_per_node": 1, "device": {"name": "mine",
+      "memory": "16 GiB", "memory_bandwidth": "1 TB/s", "matrix_peaks": {"fp16": "100 TFLOP/s"},
+      "vector_peak": "10 TFLOP/s"}})");
+  CHECK(inline_device.problems == Texts{});
+  CHECK(inline_device.spec.device.name == "mine");
+  const Read changed = read(R"({"devices_per_node": 1, "device": {"base": "plain",
+      "memory": "16 GiB", "matrix_peaks": {"fp16": "100 TFLOP/s"}}})");
+  CHECK(changed.problems == Texts{});
+  CHECK(changed.spec.device.name == "plain, changed");
+  CHECK(changed.spec.device.memory == Bytes{16LL << 30});
+  CHECK(peak(changed.spec.device, models::DType::fp16) == FlopsPerSecond{100e12});
+  CHECK(peak(changed.spec.device, models::DType::bf16) == FlopsPerSecond{300e12});  // the base's
+}
+
+TEST_CASE("problems of an inline or changed device carry their place in the scenario") {
+  CHECK(read(R"({"devices_per_node": 1, "device": {"base": "plain", "memory": 16}})").problems ==
+        Texts{"/cluster/device/memory: found 16 (a number without a unit), expected a size with "
+              "its unit, such as \"80 GiB\" or \"25 MB\"; hint: \"16 GiB\" or \"16 GB\""});
+  CHECK(read(R"({"devices_per_node": 1, "device": {"base": "plian"}})").problems.size() == 1);
+  CHECK(read(R"({"devices_per_node": 1, "device": 3})").problems ==
+        Texts{"/cluster/device: found 3, expected a text"});
+}

@@ -71,7 +71,7 @@ TEST_CASE("everything wrong with a device file is told under its name") {
                      "\"25 GB/s\" or \"200 Gb/s\"; hint: did you mean \"2039 GB/s\"?",
               file + "/matrix_peaks/bf16: found \"312 TF\", expected a rate with its unit, such as "
                      "\"312 TFLOP/s\"; hint: did you mean \"312 TFLOP/s\"?",
-              file + "/matrix_peaks/fp64: unknown key; hint: did you mean \"fp16\"?",
+              file + "/matrix_peaks/fp64: unknown key; hint: did you mean \"fp32\"?",
               file + "/vector_peak: found null, expected a rate with its unit, such as \"312 "
                      "TFLOP/s\"",
               file + "/gemm/ceiling: found 87, expected a number above 0, at most 1",

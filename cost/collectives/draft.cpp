@@ -1,0 +1,55 @@
+#include <map>
+
+#include "cost/collectives/algorithms.hpp"
+
+namespace tsim::cost::collectives {
+
+Seconds Draft::step(int from, int to) {
+  const Topology& t = router_.topology();
+  const bool inside = node_of(t, from) == node_of(t, to);
+  return router_.path(from, to).latency + (inside ? regime_.step : regime_.network_step);
+}
+
+Seconds Draft::send(int from, int to, double bytes) {
+  plan_.transfers.push_back({from, to, bytes / regime_.share});
+  return step(from, to);
+}
+
+Seconds Draft::busiest(std::span<const Transfer> transfers) const {
+  const CollectivePlan part{{}, {}, {transfers.begin(), transfers.end()}, {}};
+  return time_alone(part, router_.topology(), router_);
+}
+
+void Draft::end_step(Seconds latency) {
+  serial_ += busiest(std::span(plan_.transfers).subspan(ended_));
+  ended_ = plan_.transfers.size();
+  plan_.latency += latency;
+}
+
+/// A plan's transfers all run at once, and its busiest channel then takes less time than the steps
+/// one after the other if other channels were busiest in some of them; the difference is waiting.
+CollectivePlan Draft::finish(double payload) && {
+  if (serial_.value > 0) {
+    plan_.latency += std::max(Seconds{}, serial_ - busiest(plan_.transfers));
+  }
+  plan_.latency += regime_.start + Seconds{payload / regime_.buffer.value};
+  plan_.protocol = regime_.protocol;
+  return std::move(plan_);
+}
+
+std::vector<std::vector<int>> by_node(std::span<const int> devices, const Topology& topology) {
+  std::map<std::int32_t, std::size_t> position;
+  std::vector<std::vector<int>> nodes;
+  for (const int device : devices) {
+    const auto [entry, is_new] = position.try_emplace(node_of(topology, device), nodes.size());
+    if (is_new) { nodes.emplace_back(); }
+    nodes[entry->second].push_back(device);
+  }
+  return nodes;
+}
+
+std::invalid_argument not_possible(std::string_view algorithm, std::string_view reason) {
+  return std::invalid_argument(std::string(algorithm) + ": " + std::string(reason));
+}
+
+}  // namespace tsim::cost::collectives

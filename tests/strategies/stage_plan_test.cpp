@@ -1,0 +1,141 @@
+#include "strategies/stage_plan.hpp"
+
+#include <doctest/doctest.h>
+
+#include <numeric>
+
+#include "tests/sim/sample_scenarios.hpp"
+
+using namespace tsim;
+using namespace tsim::strategies;
+using namespace tsim::testing;
+
+namespace {
+
+models::Model built(std::string_view name, std::int64_t sequence = 0) {
+  return build_model(models::model_named(name).value(), {.micro_batch = 2, .sequence = sequence});
+}
+
+std::vector<StagePlan> plans(const models::Model& model, Strategy s) {
+  return plan_stages(model, s, ideal_a100());
+}
+
+Strategy stages(int pipeline, LayerSplit split) {
+  Strategy s;
+  s.pipeline = pipeline;
+  s.split = split;
+  return s;
+}
+
+double compute_seconds(const StagePlan& stage) {
+  double sum = 0;
+  for (const ChunkPlan& c : stage.chunks) {
+    sum += compute_time(c.forward).value + compute_time(c.backward).value;
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("an even split gives every part the same number of layers, chunk by chunk") {
+  const models::Model model = built("gpt2");
+  Strategy s = stages(3, LayerSplit::even);
+  s.chunks = 2;
+  const auto dealt = plans(model, s);
+  for (std::size_t stage = 0; stage < 3; ++stage) {
+    REQUIRE(dealt[stage].chunks.size() == 2);
+    CHECK(dealt[stage].chunks[0].first_layer == static_cast<int>(2 * stage));
+    CHECK(dealt[stage].chunks[1].first_layer == static_cast<int>(6 + 2 * stage));
+  }
+  CHECK(dealt[0].chunks[0].embedding);
+  CHECK(dealt[2].chunks[1].head);
+}
+
+TEST_CASE("a balanced split is never slower at its slowest stage than any other split") {
+  // Exhaustively over all cuts of 12 layers in 3 parts.
+  const models::Model model = built("gpt2");
+  const auto slowest = [](const std::vector<StagePlan>& dealt) {
+    double worst = 0;
+    for (const StagePlan& stage : dealt) { worst = std::max(worst, compute_seconds(stage)); }
+    return worst;
+  };
+  const double balanced = slowest(plans(model, stages(3, LayerSplit::balanced)));
+  for (int first = 1; first <= 10; ++first) {
+    for (int second = 1; first + second <= 11; ++second) {
+      Strategy s = stages(3, LayerSplit::list);
+      s.layers_per_stage = {first, second, 12 - first - second};
+      CHECK(balanced <= slowest(plans(model, s)) * (1 + 1e-9));
+    }
+  }
+}
+
+TEST_CASE("a balanced split of 30 layers over 4 stages loses none") {
+  models::ModelConfig config = models::model_named("gpt2").value();
+  config.layers = 30;
+  const models::Model model = build_model(config, {});
+  const auto dealt = deal_layers(model, stages(4, LayerSplit::balanced), ideal_a100());
+  CHECK(std::accumulate(dealt.begin(), dealt.end(), 0) == 30);
+}
+
+TEST_CASE("a tied embedding is held once on one stage and copied to the last of several") {
+  const models::Model model = built("gpt2");
+  const std::int64_t words = 50257 * 768;
+  const auto one = plans(model, stages(1, LayerSplit::even));
+  CHECK(one[0].elements == models::parameters(model.config));
+  CHECK_FALSE(one[0].shares_embedding);
+  const auto four = plans(model, stages(4, LayerSplit::even));
+  CHECK(four[0].shares_embedding);
+  CHECK_FALSE(four[1].shares_embedding);
+  CHECK(four[3].shares_embedding);
+  CHECK(four[3].embedding_elements == words);
+}
+
+TEST_CASE("an untied head is the last stage's own") {
+  const auto dealt = plans(built("llama2-7b", 512), stages(2, LayerSplit::even));
+  CHECK_FALSE(dealt[0].shares_embedding);
+  std::int64_t sum = dealt[0].elements + dealt[1].elements;
+  CHECK(sum == 6'738'415'616);
+}
+
+TEST_CASE("gradients in the buckets of the last backward are the stage's parameters") {
+  Strategy s = stages(2, LayerSplit::even);
+  s.data = 2;
+  for (const StagePlan& stage : plans(built("gpt2"), s)) {
+    std::int64_t sent = 0;
+    for (const ChunkPlan& chunk : stage.chunks) {
+      for (const Step& step : chunk.last_backward.steps) { sent += step.bucket; }
+    }
+    CHECK(sent == stage.elements);
+  }
+}
+
+TEST_CASE("cutting the last backward at buckets changes its work in no way") {
+  Strategy s = stages(1, LayerSplit::even);
+  s.data = 2;
+  const ChunkPlan chunk = plans(built("bert-base", 128), s)[0].chunks[0];
+  CHECK(chunk.last_backward.steps.size() > chunk.backward.steps.size());
+  CHECK(compute_time(chunk.last_backward).value ==
+        doctest::Approx(compute_time(chunk.backward).value).epsilon(1e-12));
+}
+
+TEST_CASE("stages of decoder layers receive the encoder's output besides") {
+  const auto dealt = plans(built("transformer-big", 128), stages(4, LayerSplit::even));
+  const Bytes activation{2 * 128 * 1024 * 2};
+  CHECK(dealt[0].chunks[0].output == activation);      // inside the encoder
+  CHECK(dealt[2].chunks[0].output == 2 * activation);  // inside the decoder
+}
+
+TEST_CASE("recomputation keeps less and runs more, the more the fuller") {
+  const models::Model model = built("gpt2", 1024);
+  Bytes kept{1LL << 60};
+  double work = 0;
+  for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full}) {
+    Strategy s = stages(1, LayerSplit::even);
+    s.recompute = r;
+    const auto dealt = plans(model, s);
+    CHECK(dealt[0].chunks[0].activations < kept);
+    CHECK(compute_seconds(dealt[0]) > work);
+    kept = dealt[0].chunks[0].activations;
+    work = compute_seconds(dealt[0]);
+  }
+}
