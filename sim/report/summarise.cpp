@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "sim/critical_path.hpp"
 #include "sim/memory_trace.hpp"
@@ -127,7 +128,11 @@ void add_rates(const Scenario& scenario, const Simulation& s, Report& report) {
   report.tokens_per_second = samples * static_cast<double>(tokens_per_sample(s.model)) / step;
   const double devices = report.devices;
   report.model_tflops_per_device = report.model_flops.value / step / devices / 1e12;
-  const auto rate = peak(scenario.cluster.devices.front(), scenario.strategy.precision.compute);
+  const cost::Device& device = scenario.cluster.devices.front();
+  const models::DType compute = scenario.strategy.precision.compute;
+  std::optional<FlopsPerSecond> rate = peak(device, compute);
+  // Without matrix units for fp32, its products run on the vector units.
+  if (!rate && compute == models::DType::fp32) { rate = device.vector_peak; }
   report.has_peak = rate.has_value();
   if (!rate) { return; }
   report.mfu = report.model_flops.value / step / devices / rate->value;
