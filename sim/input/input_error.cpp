@@ -8,8 +8,7 @@ namespace {
 
 /// True when `inner` is `outer` or lies below it.
 bool lies_in(std::string_view inner, std::string_view outer) {
-  return inner.starts_with(outer) &&
-         (inner.size() == outer.size() || inner[outer.size()] == '/');
+  return inner.starts_with(outer) && (inner.size() == outer.size() || inner[outer.size()] == '/');
 }
 
 /// Problems of the file that was asked for need not name it again.
@@ -22,11 +21,8 @@ std::vector<InputError> without_file(const std::string& file, std::vector<InputE
 
 std::string summary(const std::string& file, const std::vector<InputError>& problems) {
   std::string text = file + ": " + std::to_string(problems.size()) +
-                     (problems.size() == 1 ? " problem" : " problems") +
-                     ", nothing was simulated";
-  for (const InputError& problem : problems) {
-    text += "\n  " + to_text(problem);
-  }
+                     (problems.size() == 1 ? " problem" : " problems") + ", nothing was simulated";
+  for (const InputError& problem : problems) { text += "\n  " + to_text(problem); }
   return text;
 }
 

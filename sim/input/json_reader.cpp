@@ -51,7 +51,8 @@ bool missing(const Place& place, bool required, const std::string& expected) {
 std::string quotes_hint(const Json& value) {
   if (!value.is_string()) { return {}; }
   const std::string& content = value.get_ref<const std::string&>();
-  const bool digits = !content.empty() && content.find_first_not_of("0123456789") == std::string::npos;
+  const bool digits =
+      !content.empty() && content.find_first_not_of("0123456789") == std::string::npos;
   return digits ? "remove the quotes" : "";
 }
 
@@ -128,7 +129,7 @@ double read_real(const Place& place, RealRange range, std::optional<double> fall
 }
 
 double read_quantity(const Place& place, Dimension dimension, std::optional<double> fallback,
-                bool zero) {
+                     bool zero) {
   const std::string expected = expected_quantity(dimension);
   const double otherwise = fallback.value_or(1.0);
   if (missing(place, !fallback, expected)) { return otherwise; }
@@ -156,7 +157,7 @@ double read_quantity(const Place& place, Dimension dimension, std::optional<doub
 }
 
 std::size_t read_choice(const Place& place, std::span<const std::string_view> names,
-                   std::optional<std::size_t> fallback) {
+                        std::optional<std::size_t> fallback) {
   const std::string expected = "one of " + join(names);
   if (missing(place, !fallback, expected)) { return fallback.value_or(0); }
   if (place.value->is_string()) {
@@ -199,8 +200,8 @@ Place Reader::take(std::string_view key) {
               place_.muted || (place_.present() && object_ == nullptr)};
   if (object_ != nullptr) {
     const auto found = object_->find(key);
-    const bool absent = found == object_->end() ||
-                        (found->is_null() && place_.source->null_is_absent);
+    const bool absent =
+        found == object_->end() || (found->is_null() && place_.source->null_is_absent);
     if (!absent) { place.value = &*found; }
   }
   return place;

@@ -36,7 +36,7 @@ struct Place {
   const Json* value = nullptr;  // nullptr when absent
   std::string path;             // JSON Pointer
   const Source* source = nullptr;
-  bool muted = false;           // below something that was a problem already: says nothing
+  bool muted = false;  // below something that was a problem already: says nothing
 
   bool present() const { return value != nullptr; }
   void fail(std::string found, std::string expected, std::string hint = {}) const;
@@ -58,10 +58,10 @@ struct RealRange {
 double read_real(const Place& place, RealRange range, std::optional<double> fallback = {});
 /// A quantity above zero, or from zero when `zero` is set.
 double read_quantity(const Place& place, Dimension dimension, std::optional<double> fallback = {},
-                bool zero = false);
+                     bool zero = false);
 /// The index in `names` of the text at `place`.
 std::size_t read_choice(const Place& place, std::span<const std::string_view> names,
-                   std::optional<std::size_t> fallback = {});
+                        std::optional<std::size_t> fallback = {});
 /// Places of a list's entries; a problem when it is no list.
 std::vector<Place> read_entries(const Place& place);
 

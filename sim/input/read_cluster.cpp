@@ -3,8 +3,8 @@
 #include <array>
 
 #include "sim/input/data_files.hpp"
-#include "sim/input/plausible.hpp"
 #include "sim/input/read_device.hpp"
+#include "sim/input/rules/plausible.hpp"
 #include "sim/input/suggest.hpp"
 
 namespace tsim::sim {
@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::array kNodeKinds{cost::NodeKind::nvswitch, cost::NodeKind::pcie,
                                 cost::NodeKind::direct};
-constexpr std::int64_t kMostDevices = 100'000;    // memory of a machine, not a rule of nature
+constexpr std::int64_t kMostDevices = 100'000;  // memory of a machine, not a rule of nature
 constexpr std::int64_t kMostInNode = 1024;
-constexpr std::int64_t kMostDirectInNode = 32;    // links grow with the square
+constexpr std::int64_t kMostDirectInNode = 32;  // links grow with the square
 
 Seconds read_latency(const Place& place, std::optional<double> fallback = {}) {
   const Seconds latency{read_quantity(place, Dimension::time, fallback, true)};
@@ -44,10 +44,10 @@ cost::NodeWiring read_node(Reader in, int devices_per_node) {
     node.host_latency = read_latency(in.take("host_latency"), node.latency.value);
   }
   if (node.kind == cost::NodeKind::direct && devices_per_node > kMostDirectInNode) {
-    in.take("kind").fail("\"direct\" with " + std::to_string(devices_per_node) + " devices",
-                         "at most " + std::to_string(kMostDirectInNode) +
-                             " devices that are linked pair by pair",
-                         "\"nvswitch\"");
+    in.take("kind").fail(
+        "\"direct\" with " + std::to_string(devices_per_node) + " devices",
+        "at most " + std::to_string(kMostDirectInNode) + " devices that are linked pair by pair",
+        "\"nvswitch\"");
   }
   if (kind_known) { in.finish(); }  // else nobody knows which keys belong here
   return node;
@@ -146,7 +146,8 @@ cost::ClusterSpec read_changed(const Place& place, const Place& base, const fs::
   Json changes = *place.value;
   changes.erase("base");
   const Json merged = with_changes(file->document, changes);
-  cost::ClusterSpec spec = read_object({&merged, place.path, place.source}, file->path.parent_path());
+  cost::ClusterSpec spec =
+      read_object({&merged, place.path, place.source}, file->path.parent_path());
   if (spec.name.empty()) { spec.name = file->path.stem().string() + ", changed"; }
   return spec;
 }

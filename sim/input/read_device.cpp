@@ -3,15 +3,15 @@
 #include <cmath>
 
 #include "sim/input/data_files.hpp"
-#include "sim/input/plausible.hpp"
+#include "sim/input/rules/plausible.hpp"
 #include "sim/input/suggest.hpp"
 
 namespace tsim::sim {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::array kComputeTypes{models::DType::fp32, models::DType::tf32,  models::DType::fp16,
-                                   models::DType::bf16, models::DType::fp8,   models::DType::int16,
+constexpr std::array kComputeTypes{models::DType::fp32, models::DType::tf32, models::DType::fp16,
+                                   models::DType::bf16, models::DType::fp8,  models::DType::int16,
                                    models::DType::int8};
 constexpr RealRange kShare{.least = 0.0, .most = 1.0, .above = true};
 
@@ -62,9 +62,7 @@ cost::Device read_fields(Reader& in) {
   const auto time = [&](std::string_view key) {
     return Seconds{read_quantity(figure(in, key), Dimension::time, 0.0, true)};
   };
-  const auto share = [&](std::string_view key) {
-    return read_real(figure(in, key), kShare, 1.0);
-  };
+  const auto share = [&](std::string_view key) { return read_real(figure(in, key), kShare, 1.0); };
   device.memory = bytes("memory", {}, false);
   device.memory_bandwidth = {read_quantity(figure(in, "memory_bandwidth"), Dimension::rate)};
   device.matrix_peaks = read_peaks(Reader(in.take("matrix_peaks")));
@@ -86,8 +84,8 @@ cost::Device read_object(const Place& place) {
   cost::Device device = read_fields(in);
   in.finish();
   if (device.reserved >= device.memory && device.memory.value > 0) {
-    in.take("reserved").fail(std::to_string(device.reserved.value) + " bytes",
-                             "less than the memory");
+    in.take("reserved")
+        .fail(std::to_string(device.reserved.value) + " bytes", "less than the memory");
   }
   return device;
 }

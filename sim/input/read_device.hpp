@@ -12,7 +12,8 @@
 namespace tsim::sim {
 
 /// The device at `place`: the name of one in the devices folders, the path of a file, an object, or
-/// {"base": name or path, ...}. A device that cannot be read is a problem, and the result is then not to be used.
+/// {"base": name or path, ...}. A device that cannot be read is a problem, and the result is then
+/// not to be used.
 cost::Device read_device(const Place& place, const std::filesystem::path& scenario_folder);
 
 /// A device by name or path for commands that have no scenario. Throws InputErrors.

@@ -29,9 +29,7 @@ class KeyWatcher {
         break;
       case Event::key:
         frames_.back().key = parsed.get<std::string>();
-        if (!frames_.back().keys.insert(frames_.back().key).second) {
-          repeated_.push_back(path());
-        }
+        if (!frames_.back().keys.insert(frames_.back().key).second) { repeated_.push_back(path()); }
         break;
       case Event::object_end:
       case Event::array_end:
@@ -82,7 +80,8 @@ TextPlace place_of(std::string_view text, std::size_t byte) {
   byte = std::min(byte, text.size());
   const std::size_t start = text.substr(0, byte).rfind('\n') + 1;  // npos + 1 == 0
   TextPlace place;
-  place.line += static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(start), '\n'));
+  place.line += static_cast<std::size_t>(
+      std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(start), '\n'));
   place.column = byte - start + 1;
   std::string_view line = text.substr(start, text.find_first_of("\r\n", start) - start);
   constexpr std::size_t kBefore = 60;
@@ -177,9 +176,8 @@ std::optional<Json> parse_json(std::string_view text, const std::string& file, P
     problems.add(std::move(error));
   };
   try {
-    Json document = Json::parse(text, [&](int, Json::parse_event_t event, Json& parsed) {
-      return watcher(event, parsed);
-    });
+    Json document = Json::parse(
+        text, [&](int, Json::parse_event_t event, Json& parsed) { return watcher(event, parsed); });
     for (const std::string& path : repeated) {
       fail({.path = path, .found = "key given twice", .hint = "keep one of them"});
     }

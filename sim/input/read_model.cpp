@@ -4,8 +4,8 @@
 
 #include "models/registry.hpp"
 #include "sim/input/data_files.hpp"
-#include "sim/input/read_hf_config.hpp"
-#include "sim/input/read_model_fields.hpp"
+#include "sim/input/models/read_hf_config.hpp"
+#include "sim/input/models/read_model_fields.hpp"
 #include "sim/input/suggest.hpp"
 
 namespace tsim::sim {
@@ -59,9 +59,7 @@ ModelConfig read_file(const fs::path& path, Problems& problems) {
 /// `x` of x.json and of x.config.json; the folder's name of a bare config.json.
 std::string model_name(const fs::path& path) {
   std::string name = path.stem().string();
-  if (name == "config" && path.has_parent_path()) {
-    name = path.parent_path().filename().string();
-  }
+  if (name == "config" && path.has_parent_path()) { name = path.parent_path().filename().string(); }
   const std::string ending = ".config";
   if (name.ends_with(ending)) { name.resize(name.size() - ending.size()); }
   return name;
@@ -108,7 +106,8 @@ ModelConfig read_changed(Reader& in, const Place& base, const fs::path& folder) 
 
 ModelConfig read_model(const Place& place, const fs::path& scenario_folder) {
   if (!place.present() || !(place.value->is_string() || place.value->is_object())) {
-    place.fail(place.found(), "a model's name, the path of a Hugging Face config.json, or an object");
+    place.fail(place.found(),
+               "a model's name, the path of a Hugging Face config.json, or an object");
     return {};
   }
   if (place.value->is_string()) { return read_by_text(place, scenario_folder); }
@@ -116,9 +115,10 @@ ModelConfig read_model(const Place& place, const fs::path& scenario_folder) {
   const std::size_t before = problems.errors().size();
   Reader in(place);
   const Place base = in.take("base");
-  ModelConfig model = base.present() ? read_changed(in, base, scenario_folder)
-                                     : read_model_fields(in, nullptr);
-  const bool base_failed = base.present() && problems.errors().size() != before && model.layers == 0;
+  ModelConfig model =
+      base.present() ? read_changed(in, base, scenario_folder) : read_model_fields(in, nullptr);
+  const bool base_failed =
+      base.present() && problems.errors().size() != before && model.layers == 0;
   if (base_failed) { return model; }
   in.finish();
   if (problems.errors().size() == before) { check_model(model, place, problems); }

@@ -22,9 +22,9 @@ constexpr std::array kFusions{models::Fusion::none, models::Fusion::framework,
                               models::Fusion::full};
 constexpr std::array kOptimizers{Optimizer::adam, Optimizer::adamw, Optimizer::sgd,
                                  Optimizer::sgd_momentum, Optimizer::lamb};
-constexpr std::array kCompute{DType::fp32, DType::tf32, DType::fp16, DType::bf16,
+constexpr std::array kCompute{DType::fp32, DType::tf32,  DType::fp16, DType::bf16,
                               DType::fp8,  DType::int16, DType::int8};
-constexpr std::array kKept{DType::fp32, DType::fp16, DType::bf16,
+constexpr std::array kKept{DType::fp32, DType::fp16,  DType::bf16,
                            DType::fp8,  DType::int16, DType::int8};
 
 /// "even", "balanced", or a list with the layers of each stage.
@@ -53,8 +53,8 @@ void read_layers(const Place& place, Strategy& strategy) {
 
 /// Every order of the three degrees, innermost first.
 std::string read_order(const Place& place) {
-  static constexpr std::array<std::string_view, 6> kOrders{
-      "tp-dp-pp", "tp-pp-dp", "dp-tp-pp", "dp-pp-tp", "pp-tp-dp", "pp-dp-tp"};
+  static constexpr std::array<std::string_view, 6> kOrders{"tp-dp-pp", "tp-pp-dp", "dp-tp-pp",
+                                                           "dp-pp-tp", "pp-tp-dp", "pp-dp-tp"};
   return std::string(kOrders[read_choice(place, kOrders, 0)]);
 }
 

@@ -26,8 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::vector<std::string> overrides = overrides_of(text);
   const std::string file = std::string(TSIM_SOURCE_DIR) + "/tests/sim/input/data/s.json";
   try {
-    const tsim::sim::ScenarioFile scenario =
-        tsim::sim::read_scenario_text(text, file, overrides);
+    const tsim::sim::ScenarioFile scenario = tsim::sim::read_scenario_text(text, file, overrides);
     if (tsim::sim::micro_batches(scenario.base) < 1) { std::abort(); }
   } catch (const tsim::sim::InputErrors& errors) {
     if (errors.problems().empty()) { std::abort(); }

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "inputs.hpp"
+#include "tests/sim/input/inputs.hpp"
 
 using namespace tsim;
 using namespace tsim::sim;
@@ -59,7 +59,8 @@ TEST_CASE("a PCIe node takes its switches' keys, and what is left out follows") 
 TEST_CASE("keys of PCIe switches are unknown to an NVSwitch node") {
   CHECK(read(R"({"devices_per_node": 4, "device": "plain",
       "node": {"kind": "nvswitch", "bandwidth": "300 GB/s", "latency": "1 us",
-               "uplink_bandwidth": "1 GB/s"}})").problems ==
+               "uplink_bandwidth": "1 GB/s"}})")
+            .problems ==
         Texts{"/cluster/node/uplink_bandwidth: unknown key; hint: keys here are kind, bandwidth, "
               "latency"});
 }
@@ -67,7 +68,8 @@ TEST_CASE("keys of PCIe switches are unknown to an NVSwitch node") {
 TEST_CASE("an unknown kind of node is one problem, not one for each of its keys") {
   CHECK(read(R"({"devices_per_node": 4, "device": "plain",
       "node": {"kind": "pcie3", "bandwidth": "12 GB/s", "latency": "1 us",
-               "devices_per_switch": 2}})").problems ==
+               "devices_per_switch": 2}})")
+            .problems ==
         Texts{"/cluster/node/kind: found \"pcie3\", expected one of nvswitch, pcie, direct; hint: "
               "did you mean \"pcie\"?"});
 }
@@ -83,21 +85,25 @@ TEST_CASE("a network has its defaults") {
 
 TEST_CASE("an efficiency is a share above zero") {
   CHECK(read(R"({"nodes": 2, "devices_per_node": 1, "device": "plain",
-      "network": {"bandwidth": "100 Gb/s", "latency": "5 us", "efficiency": 0}})").problems ==
+      "network": {"bandwidth": "100 Gb/s", "latency": "5 us", "efficiency": 0}})")
+            .problems ==
         Texts{"/cluster/network/efficiency: found 0, expected a number above 0, at most 1"});
   CHECK(read(R"({"nodes": 2, "devices_per_node": 1, "device": "plain",
-      "network": {"bandwidth": "100 Gb/s", "latency": "5 us", "efficiency": 90}})").problems ==
+      "network": {"bandwidth": "100 Gb/s", "latency": "5 us", "efficiency": 90}})")
+            .problems ==
         Texts{"/cluster/network/efficiency: found 90, expected a number above 0, at most 1"});
 }
 
 TEST_CASE("clusters larger than memory are refused") {
   CHECK(read(R"({"nodes": 100000, "devices_per_node": 8, "device": "plain",
       "node": {"kind": "nvswitch", "bandwidth": "300 GB/s", "latency": "1 us"},
-      "network": {"bandwidth": "100 Gb/s", "latency": "5 us"}})").problems ==
+      "network": {"bandwidth": "100 Gb/s", "latency": "5 us"}})")
+            .problems ==
         Texts{"/cluster/nodes: found nodes*devices_per_node = 800000, expected at most 100000 "
               "devices"});
   CHECK(read(R"({"devices_per_node": 64, "device": "plain",
-      "node": {"kind": "direct", "bandwidth": "25 GB/s", "latency": "1 us"}})").problems ==
+      "node": {"kind": "direct", "bandwidth": "25 GB/s", "latency": "1 us"}})")
+            .problems ==
         Texts{"/cluster/node/kind: found \"direct\" with 64 devices, expected at most 32 devices "
               "that are linked pair by pair; hint: \"nvswitch\""});
 }
@@ -135,7 +141,7 @@ TEST_CASE("a cluster file may be changed key by key") {
 TEST_CASE("a problem in a cluster file names the file") {
   CHECK(read("\"broken\"").problems ==
         Texts{kFolder + "/clusters/broken.json: /devices_per_node: found 0, expected a whole "
-              "number >= 1"});
+                        "number >= 1"});
 }
 
 TEST_CASE("a cluster that does not exist is refused with the nearest name") {

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "inputs.hpp"
+#include "tests/sim/input/inputs.hpp"
 
 using namespace tsim::sim;
 
@@ -89,8 +89,9 @@ TEST_CASE("all problems are printed at once under one headline") {
     FAIL("accepted");
   } catch (const InputErrors& errors) {
     CHECK(std::string(errors.what()) ==
-          kDataFile + ": 2 problems, nothing was simulated\n"
-          "  /workload/micro_batch: found 0, expected a whole number >= 1\n"
-          "  /workload/micro_bach: unknown key; hint: did you mean \"micro_batch\"?");
+          kDataFile +
+              ": 2 problems, nothing was simulated\n"
+              "  /workload/micro_batch: found 0, expected a whole number >= 1\n"
+              "  /workload/micro_bach: unknown key; hint: did you mean \"micro_batch\"?");
   }
 }

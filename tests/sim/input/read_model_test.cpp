@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include "inputs.hpp"
 #include "models/registry.hpp"
+#include "tests/sim/input/inputs.hpp"
 
 using namespace tsim;
 using namespace tsim::sim;
@@ -94,7 +94,8 @@ TEST_CASE("heads that do not divide the width are refused, unless their size is 
   CHECK(read(model + R"(, "head_dim": 16})").problems == Texts{});
 }
 
-TEST_CASE("a changed model follows its base, and what followed from the changed key follows still") {
+TEST_CASE(
+    "a changed model follows its base, and what followed from the changed key follows still") {
   const Read r = read(R"({"base": "gpt3-175b", "layers": 12, "hidden": 1536, "heads": 12})");
   CHECK(r.problems == Texts{});
   CHECK(r.model.name == "gpt3-175b, changed");
@@ -102,7 +103,7 @@ TEST_CASE("a changed model follows its base, and what followed from the changed 
   CHECK(r.model.ffn == 4 * 1536);
   CHECK(r.model.kv_heads == 12);
   CHECK(r.model.head_dim == 128);
-  CHECK(r.model.vocab == 50257);   // the base's
+  CHECK(r.model.vocab == 50257);  // the base's
   CHECK(r.model.dropout == 0.1);
 }
 

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "inputs.hpp"
+#include "tests/sim/input/inputs.hpp"
 
 using namespace tsim;
 using namespace tsim::sim;
@@ -177,8 +177,8 @@ TEST_CASE("a scenario file that does not exist is told by name") {
 }
 
 TEST_CASE("variants are the scenario with some values set") {
-  const ScenarioFile file = read_with(
-      {R"(/compare=[{"name": "t1", "set": {"/strategy/tensor": 1, "/strategy/data": 8}},
+  const ScenarioFile file =
+      read_with({R"(/compare=[{"name": "t1", "set": {"/strategy/tensor": 1, "/strategy/data": 8}},
                     {"name": "gpipe", "set": {"/strategy/schedule": "gpipe"}}])"});
   REQUIRE(file.variants.size() == 2);
   CHECK(file.variants[0].name == "t1");
@@ -205,6 +205,7 @@ TEST_CASE("a variant's problems carry its place in the list") {
 }
 
 TEST_CASE("a problem of the scenario itself is not repeated for each variant") {
-  CHECK(problems_with({"/strategy/zero=5",
-                       R"(/compare=[{"name": "a", "set": {"/strategy/tensor": 2}}])"}).size() == 2);
+  CHECK(problems_with(
+            {"/strategy/zero=5", R"(/compare=[{"name": "a", "set": {"/strategy/tensor": 2}}])"})
+            .size() == 2);
 }

@@ -1,4 +1,4 @@
-#include "sim/input/plausible.hpp"
+#include "sim/input/rules/plausible.hpp"
 
 #include <array>
 #include <cmath>
@@ -67,7 +67,8 @@ void warn_if_fast_link(const Place& place, BytesPerSecond rate, bool pcie) {
   if (pcie) {
     warn_if_faster(place, rate.value, kFastestPcie, "PCIe link there is (6.0 x16, 128 GB/s)");
   } else {
-    warn_if_faster(place, rate.value, kFastestNvlink, "device link there is (900 GB/s a direction)");
+    warn_if_faster(place, rate.value, kFastestNvlink,
+                   "device link there is (900 GB/s a direction)");
   }
 }
 

@@ -1,10 +1,10 @@
-#include "sim/input/check_scenario.hpp"
+#include "sim/input/rules/check_scenario.hpp"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include "sim/input/divisors.hpp"
+#include "sim/input/rules/divisors.hpp"
 #include "strategies/schedule.hpp"
 
 namespace tsim::sim {
@@ -57,10 +57,10 @@ void check_degrees(const Check& check, std::int64_t devices) {
   fits(t * p, "data");
   fits(t * d, "pipeline");
   fits(p * d, "tensor");
-  check.fail("/strategy",
-             "tensor*pipeline*data = " + text(t) + "*" + text(p) + "*" + text(d) + " = " +
-                 text(t * p * d),
-             text(devices) + " (devices in /cluster)", hint);
+  check.fail(
+      "/strategy",
+      "tensor*pipeline*data = " + text(t) + "*" + text(p) + "*" + text(d) + " = " + text(t * p * d),
+      text(devices) + " (devices in /cluster)", hint);
 }
 
 /// Heads and MLP are cut evenly over the tensor group [arXiv:1909.08053, sec. 3]. Of fewer
@@ -71,10 +71,10 @@ void check_tensor(const Check& check) {
   const std::int64_t t = check.scenario.strategy.tensor;
   const auto divide = [&](std::int64_t n, const char* what) {
     if (n % t == 0) { return; }
-    check.fail("/strategy/tensor", text(t),
-               "a divisor of " + text(n) + " (" + what + " of the model): " +
-                   list_text(divisors(n)),
-               kNotPipeline);
+    check.fail(
+        "/strategy/tensor", text(t),
+        "a divisor of " + text(n) + " (" + what + " of the model): " + list_text(divisors(n)),
+        kNotPipeline);
   };
   divide(m.heads, "attention heads");
   if (m.kv_heads != m.heads && t % m.kv_heads != 0) { divide(m.kv_heads, "key/value heads"); }
@@ -108,12 +108,11 @@ void check_layer_list(const Check& check, std::int64_t layers, std::int64_t part
                text(parts) + (s.chunks > 1 ? " (pipeline*chunks), one for each chunk"
                                            : " (/strategy/pipeline), one for each stage"));
   }
-  const std::int64_t sum = std::accumulate(s.layers_per_stage.begin(), s.layers_per_stage.end(),
-                                           std::int64_t{0});
+  const std::int64_t sum =
+      std::accumulate(s.layers_per_stage.begin(), s.layers_per_stage.end(), std::int64_t{0});
   if (sum != layers) {
     check.fail("/strategy/layers", "layers that sum to " + text(sum),
-               text(layers) + " (layers of the model)",
-               "for example " + even_list(layers, parts));
+               text(layers) + " (layers of the model)", "for example " + even_list(layers, parts));
   }
 }
 
@@ -155,10 +154,10 @@ void check_schedule(const Check& check) {
   }
   const std::int64_t m = micro_batches(check.scenario);
   if (m % s.pipeline != 0) {
-    check.fail("/workload/global_batch", text(m) + " micro-batches in each pipeline",
-               "a multiple of pipeline = " + text(s.pipeline) + " with schedule \"" + s.schedule +
-                   "\"",
-               "nearest valid: " + nearest_multiples(m, s.pipeline));
+    check.fail(
+        "/workload/global_batch", text(m) + " micro-batches in each pipeline",
+        "a multiple of pipeline = " + text(s.pipeline) + " with schedule \"" + s.schedule + "\"",
+        "nearest valid: " + nearest_multiples(m, s.pipeline));
   }
 }
 
@@ -204,10 +203,10 @@ void check_sequence_parallel(const Check& check) {
   const bool vision = s.model.family == Family::vision;
   const auto divide = [&](const char* path, std::int64_t length) {
     if (length % t == 0) { return; }
-    check.fail(path, text(length) + (vision ? " tokens" : ""),
-               "a multiple of tensor = " + text(t) + " with sequence_parallel",
-               vision ? "sequence_parallel = false"
-                      : "nearest valid: " + nearest_multiples(length, t));
+    check.fail(
+        path, text(length) + (vision ? " tokens" : ""),
+        "a multiple of tensor = " + text(t) + " with sequence_parallel",
+        vision ? "sequence_parallel = false" : "nearest valid: " + nearest_multiples(length, t));
   };
   divide(vision ? "/strategy/sequence_parallel" : "/workload/sequence",
          tokens_of(s.model, s.workload));

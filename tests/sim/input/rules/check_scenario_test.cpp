@@ -1,9 +1,9 @@
 // Rules between the parts; letters and figures as users reported them.
-#include "sim/input/check_scenario.hpp"
+#include "sim/input/rules/check_scenario.hpp"
 
 #include <doctest/doctest.h>
 
-#include "inputs.hpp"
+#include "tests/sim/input/inputs.hpp"
 
 using namespace tsim::sim;
 
@@ -21,12 +21,12 @@ TEST_CASE("tensor must divide the heads: 28 heads over 8 lists the divisors") {
 }
 
 TEST_CASE("52 heads over 8 and 64 heads over 3 are refused too") {
-  CHECK(problems_with({"/model/heads=52", "/model/hidden=6656", "/strategy/tensor=8",
-                       "/strategy/data=1"}) ==
+  CHECK(problems_with(
+            {"/model/heads=52", "/model/hidden=6656", "/strategy/tensor=8", "/strategy/data=1"}) ==
         Texts{"/strategy/tensor: found 8, expected a divisor of 52 (attention heads of the model): "
               "1, 2, 4, 13, 26, 52; hint: the pipeline degree has no such rule"});
-  CHECK(problems_with({"/model/heads=64", "/model/hidden=4608", "/strategy/tensor=3",
-                       "/cluster/nodes=3"}) ==
+  CHECK(problems_with(
+            {"/model/heads=64", "/model/hidden=4608", "/strategy/tensor=3", "/cluster/nodes=3"}) ==
         Texts{"/strategy/tensor: found 3, expected a divisor of 64 (attention heads of the model): "
               "1, 2, 4, 8, 16, 32, 64; hint: the pipeline degree has no such rule"});
 }
@@ -61,11 +61,12 @@ TEST_CASE("degrees must multiply to the devices, and one that does is named") {
 }
 
 TEST_CASE("degrees of a million each do not overflow") {
-  const Texts texts = problems_with({"/strategy/tensor=1000000", "/strategy/pipeline=1000000",
-                                     "/strategy/data=1000000"});
+  const Texts texts = problems_with(
+      {"/strategy/tensor=1000000", "/strategy/pipeline=1000000", "/strategy/data=1000000"});
   REQUIRE(texts.size() >= 1);
-  CHECK(texts[0] == "/strategy: found tensor*pipeline*data = 1000000*1000000*1000000 = "
-                    "1000000000000000000, expected 32 (devices in /cluster)");
+  CHECK(texts[0] ==
+        "/strategy: found tensor*pipeline*data = 1000000*1000000*1000000 = "
+        "1000000000000000000, expected 32 (devices in /cluster)");
 }
 
 TEST_CASE("a batch of 32 over 23 replicas is refused with 23 and 46") {
@@ -158,9 +159,10 @@ TEST_CASE("sequence parallelism needs a sequence that the tensor degree divides"
 }
 
 TEST_CASE("a vision model's sequence follows from its image") {
-  const Texts vision{"/model={\"family\": \"vision\", \"layers\": 12, \"hidden\": 768, "
-                     "\"heads\": 12, \"image\": 224, \"patch\": 16}",
-                     "/workload/vocab_multiple=1"};
+  const Texts vision{
+      "/model={\"family\": \"vision\", \"layers\": 12, \"hidden\": 768, "
+      "\"heads\": 12, \"image\": 224, \"patch\": 16}",
+      "/workload/vocab_multiple=1"};
   CHECK(problems_with(vision) == Texts{});
   Texts with_sequence = vision;
   with_sequence.push_back("/workload/sequence=196");
@@ -225,8 +227,8 @@ TEST_CASE("chunks need a schedule that interleaves, and that one whole rounds of
         Texts{"/workload/global_batch: found 10 micro-batches in each pipeline, expected a "
               "multiple of pipeline = 4 with schedule \"interleaved\"; hint: nearest valid: 8 or "
               "12"});
-  CHECK(problems_with({"/strategy/chunks=2", "/strategy/schedule=interleaved",
-                       "/strategy/layers=[15,15]"}) ==
+  CHECK(problems_with(
+            {"/strategy/chunks=2", "/strategy/schedule=interleaved", "/strategy/layers=[15,15]"}) ==
         Texts{"/strategy/layers: found 2 entries, expected 8 (pipeline*chunks), one for each "
               "chunk"});
 }

@@ -2,7 +2,7 @@
 #include <iomanip>
 #include <sstream>
 
-#include "sim/input/check_scenario.hpp"
+#include "sim/input/rules/check_scenario.hpp"
 
 namespace tsim::sim {
 namespace {
@@ -23,8 +23,7 @@ void warn_of_bubble(const Scenario& s, Problems& problems) {
 /// Formats that the device has no peak for are computed at the rate of a wider one.
 void warn_of_format(const Scenario& s, const cost::Device& device, Problems& problems) {
   const models::DType compute = s.strategy.precision.compute;
-  const bool known =
-      compute == models::DType::fp32 || cost::peak(device, compute).has_value();
+  const bool known = compute == models::DType::fp32 || cost::peak(device, compute).has_value();
   if (!known) {
     problems.warn("/precision/compute", device.name + " states no peak for " +
                                             std::string(models::name_of(compute)) +
@@ -48,7 +47,8 @@ void warn_of_doubtful(const Scenario& scenario, const cost::Device& device, Prob
     problems.warn("/strategy/scatter_gather", "has no effect without tensor and pipeline > 1");
   }
   if (s.zero == 1 && s.data == 1) {
-    problems.warn("/strategy/zero", "has no effect with data = 1: states are sharded over replicas");
+    problems.warn("/strategy/zero",
+                  "has no effect with data = 1: states are sharded over replicas");
   }
   if (s.zero == 1 && !scenario.workload.training) {
     problems.warn("/strategy/zero", "has no effect with mode \"forward\": there is no optimizer");

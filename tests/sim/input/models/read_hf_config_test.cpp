@@ -1,11 +1,11 @@
 // Parameter counts are the published ones of the checkpoints; the configurations are their
 // config.json files cut down to the keys that matter here.
-#include "sim/input/read_hf_config.hpp"
+#include "sim/input/models/read_hf_config.hpp"
 
 #include <doctest/doctest.h>
 
-#include "inputs.hpp"
 #include "models/registry.hpp"
+#include "tests/sim/input/inputs.hpp"
 
 using namespace tsim;
 using namespace tsim::sim;
@@ -118,7 +118,8 @@ TEST_CASE("ViT-B/16 takes its classes from the labels: 86,567,656") {
     labels += (i == 0 ? "\"" : ", \"") + std::to_string(i) + "\": \"label\"";
   }
   const std::string text = R"({"architectures": ["ViTForImageClassification"], "model_type": "vit",
-                               "id2label": {)" + labels + "}}";
+                               "id2label": {)" +
+                           labels + "}}";
   CHECK(parameters_of(text) == 86'567'656);
   CHECK(read(text).model.sequence == 197);
 }
@@ -151,7 +152,8 @@ TEST_CASE("OPT 125M keeps two position rows more than positions: 125,239,296") {
 
 TEST_CASE("an OPT whose embeddings are narrower than its layers is refused") {
   CHECK(read(R"({"model_type": "opt", "hidden_size": 1024, "num_attention_heads": 16,
-                 "word_embed_proj_dim": 512})").problems ==
+                 "word_embed_proj_dim": 512})")
+            .problems ==
         Texts{"/word_embed_proj_dim: found 512, expected hidden_size = 1024; hint: embeddings of "
               "another width are not available yet"});
 }
@@ -209,7 +211,8 @@ TEST_CASE("a type that is not known is refused with those that are") {
 
 TEST_CASE("values of the wrong type are errors under the file's own keys") {
   CHECK(read(R"({"model_type": "llama", "hidden_size": "4096", "num_hidden_layers": -1,
-                 "hidden_act": "tanh", "tie_word_embeddings": 0})").problems ==
+                 "hidden_act": "tanh", "tie_word_embeddings": 0})")
+            .problems ==
         Texts{"/hidden_size: found \"4096\" (text), expected a whole number >= 1; hint: remove the "
               "quotes",
               "/num_hidden_layers: found -1, expected a whole number >= 1",
