@@ -75,6 +75,20 @@ ClusterDesign design_of(const ClusterSpec& spec) {
   return {spec.name, {spec.device}, {{std::move(node), spec.nodes}}, {}, spec.tuning};
 }
 
+namespace {
+
+/// A link from each NIC of a node to the fabric, dealt to its ports in turn.
+void plug_in(Topology& t, const NodeDesign& node, const BuiltNode& built,
+             const std::vector<VertexId>& ports) {
+  for (std::size_t n = 0; n < built.nics.size(); ++n) {
+    const LinkSpec& wire = node.nics[n].wire;
+    t.links.push_back({LinkKind::nic, built.nics[n], ports[n % ports.size()], wire.bandwidth,
+                       wire.latency, wire.full_duplex});
+  }
+}
+
+}  // namespace
+
 Cluster build_cluster(const ClusterSpec& spec) { return build_cluster(design_of(spec)); }
 
 Cluster build_cluster(const ClusterDesign& design) {
@@ -100,12 +114,7 @@ Cluster build_cluster(const ClusterDesign& design) {
         t.device_nic.push_back(nic < 0 ? -1 : built.nics[index(nic)]);
       }
       t.node_kind.push_back(static_cast<std::int32_t>(kind));
-      for (std::size_t n = 0; nodes > 1 && n < built.nics.size(); ++n) {
-        const std::vector<VertexId>& at = ports[index(number)];
-        const LinkSpec& wire = group.node.nics[n].wire;
-        t.links.push_back({LinkKind::nic, built.nics[n], at[n % at.size()], wire.bandwidth,
-                           wire.latency, wire.full_duplex});
-      }
+      if (nodes > 1) { plug_in(t, group.node, built, ports[index(number)]); }
     }
   }
   finish(t);

@@ -15,16 +15,16 @@ std::vector<const Regime*> regimes_for(const Tuning& tuning, CollectiveOp op,
         (!regime.algorithm.empty() && regime.algorithm != algorithm)) {
       continue;
     }
-    const auto same =
-        std::ranges::find_if(best, [&](const Regime* r) { return r->protocol == regime.protocol; });
+    const auto same = std::find_if(best.begin(), best.end(),
+                                   [&](const Regime* r) { return r->protocol == regime.protocol; });
     if (same == best.end()) {
       best.push_back(&regime);
     } else if (special(regime) > special(**same)) {
       *same = &regime;
     }
   }
-  static const Regime kIdeal;
-  if (best.empty()) { best.push_back(&kIdeal); }
+  static const Regime ideal;
+  if (best.empty()) { best.push_back(&ideal); }
   return best;
 }
 

@@ -12,7 +12,7 @@ namespace tsim::sim {
 struct Timeline {
   std::vector<double> start;  // seconds, by task
   std::vector<double> end;
-  Seconds makespan;           // end of the last task
+  Seconds makespan;                   // end of the last task
   std::vector<double> channel_bytes;  // moved over each channel of the topology
 };
 

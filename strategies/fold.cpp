@@ -29,8 +29,10 @@ class AlikeCheck {
   std::vector<Place> simulated_places() const {
     const int replicas = axes_.data ? 1 : strategy_.data;
     const int tensors = axes_.tensor ? 1 : strategy_.tensor;
+    const int count = strategy_.pipeline * replicas * tensors;
     std::vector<Place> places;
-    for (int i = 0; i < strategy_.pipeline * replicas * tensors; ++i) {
+    places.reserve(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) {
       places.push_back({i % tensors, i / tensors % replicas, i / tensors / replicas});
     }
     return places;

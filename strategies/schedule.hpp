@@ -38,7 +38,7 @@ std::span<const Schedule> schedules();
 const Schedule* schedule_named(std::string_view name);
 std::vector<std::string_view> schedule_names();
 
-/// Forward-only streaming, whatever the schedule.
+/// Forward-only streaming, whatever the schedule: p micro-batches pass chunk 0, then chunk 1, ...
 StageOrder forward_only(const PipelineShape& shape);
 
 /// (p-1)/(m+p-1): idle / step time, equal stages, no communication.  [arXiv:2104.04473, sec. 2.2]

@@ -23,12 +23,14 @@ struct Chain {
   std::vector<BlockKind> kinds;  // by block of the model
   std::vector<int> units;        // block of each unit, in order
   std::vector<int> layer_begin;  // unit where layer i's group starts (embeddings before it)
-  bool tied = false;
+
+  const BlockPlan& plan_of(int unit) const {
+    return plans[static_cast<std::size_t>(units[static_cast<std::size_t>(unit)])];
+  }
 };
 
 Chain make_chain(const models::Model& model, const Strategy& strategy, const cost::Device& device) {
   Chain chain;
-  chain.tied = model.config.tied_embedding;
   const Sharding sharding{.tensor = strategy.tensor,
                           .sequence_parallel = strategy.sequence_parallel,
                           .heads = model.config.heads,
@@ -142,30 +144,17 @@ BucketLimits bucket_limits(const Strategy& s) {
   return {limit(s.first_bucket), limit(s.bucket)};
 }
 
-/// Elements of the embedding that units [from, to) hold: of a lookup and a tied head, once.
-std::int64_t embedding_elements(const Chain& chain, int from, int to) {
-  std::int64_t largest = 0;
-  std::int64_t sum = 0;
-  for (int unit = from; unit < to; ++unit) {
-    const std::int64_t n =
-        chain.plans[static_cast<std::size_t>(chain.units[static_cast<std::size_t>(unit)])]
-            .weights.embedding;
-    largest = std::max(largest, n);
-    sum += n;
-  }
-  return chain.tied ? largest : sum;
-}
-
 struct Units {
   int from = 0, to = 0;  // of the chain
 };
 
-ChunkPlan plan_chunk(const Chain& chain, Units units, const Strategy& strategy,
+/// `embedding_user`: the unit whose backward is the last to add to the word embedding's gradient on
+/// this stage.
+ChunkPlan plan_chunk(const Chain& chain, Units units, int embedding_user, const Strategy& strategy,
                      const cost::Device& device) {
   ChunkPlan plan;
   std::vector<Piece> forward;
   std::vector<Piece> backward;
-  bool lookup_here = false;
   bool has_encoder_output = false;  // the decoder's embedding keeps it
   Bytes encoder_output;
   for (int u = units.from; u < units.to; ++u) {
@@ -177,7 +166,6 @@ ChunkPlan plan_chunk(const Chain& chain, Units units, const Strategy& strategy,
     plan.layers += is_layer(kind) ? 1 : 0;
     encoder_output = std::max(encoder_output, b.memory);
     has_encoder_output = has_encoder_output || kind == BlockKind::decoder_embedding;
-    lookup_here = lookup_here || (b.weights.embedding > 0 && kind != BlockKind::head);
     append(forward, b.forward, false);
     plan.activations += b.activations;
     plan.logits += b.logits;
@@ -188,9 +176,7 @@ ChunkPlan plan_chunk(const Chain& chain, Units units, const Strategy& strategy,
   // A stage of decoder layers alone keeps a copy of its own of what the encoder made.
   if (!has_encoder_output) { plan.activations += encoder_output; }
   for (int u = units.to - 1; u >= units.from; --u) {
-    const auto block = static_cast<std::size_t>(chain.units[static_cast<std::size_t>(u)]);
-    const bool drop = chain.tied && lookup_here && chain.kinds[block] == BlockKind::head;
-    append(backward, chain.plans[block].backward, drop);
+    append(backward, chain.plan_of(u).backward, u != embedding_user);
   }
   plan.forward = make_program(forward, device.host_launch);
   plan.backward = make_program(backward, device.host_launch);
@@ -220,6 +206,19 @@ std::vector<int> part_bounds(const Chain& chain, const std::vector<int>& counts)
   return bounds;
 }
 
+/// By stage: the first unit that uses the word embedding, or -1. All of a stage's units share one
+/// copy, and backwards run from the last unit to the first.
+std::vector<int> embedding_users(const Chain& chain, const std::vector<int>& bounds, int stages) {
+  std::vector<int> users(static_cast<std::size_t>(stages), -1);
+  for (std::size_t part = 0; part + 1 < bounds.size(); ++part) {
+    int& user = users[part % users.size()];
+    for (int u = bounds[part]; u < bounds[part + 1] && user < 0; ++u) {
+      if (chain.plan_of(u).weights.embedding > 0) { user = u; }
+    }
+  }
+  return users;
+}
+
 }  // namespace
 
 std::vector<int> deal_layers(const models::Model& model, const Strategy& strategy,
@@ -232,26 +231,24 @@ std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& s
   const Chain chain = make_chain(model, strategy, device);
   const std::vector<int> counts = deal(chain, strategy);
   const std::vector<int> bounds = part_bounds(chain, counts);
+  const std::vector<int> users = embedding_users(chain, bounds, strategy.pipeline);
   std::vector<StagePlan> stages(static_cast<std::size_t>(strategy.pipeline));
   Bytes carried;
   int layer = 0;
   int with_embedding = 0;
   for (std::size_t part = 0; part < counts.size(); ++part) {
     const Units units{bounds[part], bounds[part + 1]};
-    ChunkPlan chunk = plan_chunk(chain, units, strategy, device);
+    const int embedding_user = users[part % users.size()];
+    ChunkPlan chunk = plan_chunk(chain, units, embedding_user, strategy, device);
     chunk.input = part == 0 ? Bytes{} : carried;
     carried = chunk.output;
     chunk.first_layer = layer;
     layer += counts[part];
     StagePlan& stage = stages[part % stages.size()];
-    for (int u = units.from; u < units.to; ++u) {
-      const auto block = static_cast<std::size_t>(chain.units[static_cast<std::size_t>(u)]);
-      stage.elements += chain.plans[block].weights.own;
+    for (int u = units.from; u < units.to; ++u) { stage.elements += chain.plan_of(u).weights.own; }
+    if (embedding_user >= 0) {
+      stage.embedding_elements = chain.plan_of(embedding_user).weights.embedding;
     }
-    // A stage keeps one copy of a tied embedding, whichever of its chunks use it.
-    const std::int64_t embedding = embedding_elements(chain, units.from, units.to);
-    stage.embedding_elements = chain.tied ? std::max(stage.embedding_elements, embedding)
-                                          : stage.embedding_elements + embedding;
     stage.chunks.push_back(std::move(chunk));
   }
   for (StagePlan& stage : stages) {
@@ -260,7 +257,7 @@ std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& s
     stage.optimizer = optimizer_time(stage.elements, strategy, device);
   }
   for (StagePlan& stage : stages) {
-    stage.shares_embedding = chain.tied && with_embedding > 1 && stage.embedding_elements > 0;
+    stage.shares_embedding = with_embedding > 1 && stage.embedding_elements > 0;
   }
   return stages;
 }

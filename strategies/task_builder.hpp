@@ -100,6 +100,7 @@ class TaskBuilder {
     std::int64_t elements = 0;
     std::vector<StepTasks> ready;
   };
+  void reduce_bucket(const Bucket& bucket, int stage, int tensor);
   std::vector<std::vector<Bucket>> buckets_;  // by stage
   std::vector<TaskId> last_sync_;             // by slot: last gradient communication
   std::vector<TaskId> embedding_sync_;        // by slot

@@ -42,7 +42,8 @@ void TaskBuilder::send(const Stamped& from, int stage, int data, const Action& a
   const int to_stage = there % strategy_.pipeline;
   const ChunkPlan& plan = input_.stages[index(stage)].chunks[index(action.chunk)];
   Bytes size = forward ? plan.output : plan.input;
-  if (strategy_.scatter_gather || strategy_.sequence_parallel) {
+  // Under sequence parallelism a rank's output is its part already.
+  if (strategy_.scatter_gather && !strategy_.sequence_parallel) {
     size = Bytes{(size.value + strategy_.tensor - 1) / strategy_.tensor};
   }
   if (to_stage == stage) {  // one stage with several chunks: nothing moves
@@ -96,26 +97,32 @@ std::vector<std::uint32_t> TaskBuilder::replica_slots(int stage, int tensor) con
 
 void TaskBuilder::reduce_gradients(int stage) {
   if (strategy_.data == 1) { return; }
+  for (const Bucket& bucket : buckets_[index(stage)]) {
+    for (int t = 0; t < tensor_; ++t) { reduce_bucket(bucket, stage, t); }
+  }
+}
+
+/// As soon as every replica has filled the bucket, or, without overlap, after the last phase.
+void TaskBuilder::reduce_bucket(const Bucket& bucket, int stage, int tensor) {
   const bool sharded = strategy_.zero >= 1;
   const CollectiveOp op = sharded ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
-  const Bytes element{size_of(strategy_.precision.reduction)};
-  for (const Bucket& bucket : buckets_[index(stage)]) {
-    for (int t = 0; t < tensor_; ++t) {
-      const std::vector<std::uint32_t> slots = replica_slots(stage, t);
-      const CommKey key{Stream::dp, op, stage * tensor_ + t, bucket.elements * element};
-      const std::uint32_t comm =
-          table_.comm(builder_.graph, key, at_stage("gradient " + std::string(name_of(op)), stage),
-                      data_copies(layout_, input_.folded, t, stage));
-      const TaskId id = builder_.add({.work = comm,
-                                      .place = group(slots),
-                                      .kind = TaskKind::comm,
-                                      .phase = Phase::gradient_sync,
-                                      .stream = Stream::dp});
-      for (const StepTasks& ready : bucket.ready) { builder_.edge(ready.at(t), id); }
-      builder_.edge(last_sync_[slots.front()], id);
-      for (const std::uint32_t s : slots) { last_sync_[s] = id; }
-    }
+  const Bytes size = bucket.elements * Bytes{size_of(strategy_.precision.reduction)};
+  const std::vector<std::uint32_t> slots = replica_slots(stage, tensor);
+  const CommKey key{Stream::dp, op, stage * tensor_ + tensor, size};
+  const std::uint32_t comm =
+      table_.comm(builder_.graph, key, at_stage("gradient " + std::string(name_of(op)), stage),
+                  data_copies(layout_, input_.folded, tensor, stage));
+  const TaskId id = builder_.add({.work = comm,
+                                  .place = group(slots),
+                                  .kind = TaskKind::comm,
+                                  .phase = Phase::gradient_sync,
+                                  .stream = Stream::dp});
+  for (const StepTasks& ready : bucket.ready) { builder_.edge(ready.at(tensor), id); }
+  for (int d = 0; !strategy_.overlap_gradients && d < data_; ++d) {
+    after_last_phase(stage, d, tensor, id);
   }
+  builder_.edge(last_sync_[slots.front()], id);
+  for (const std::uint32_t s : slots) { last_sync_[s] = id; }
 }
 
 /// Stages that hold copies of a tied embedding add up its gradients.   [arXiv:2104.04473, sec. 3.2]

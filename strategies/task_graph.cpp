@@ -20,10 +20,17 @@ std::string_view name_of(Stream stream) {
 }
 
 std::string_view name_of(MemoryClass c) {
-  constexpr std::array<std::string_view, kMemoryClasses> kNames{
-      "parameters", "gradients", "optimizer", "activations",
-      "recompute",  "logits",    "buffers",   "reserved"};
-  return kNames[static_cast<std::size_t>(c)];
+  switch (c) {
+    case MemoryClass::parameters: return "parameters";
+    case MemoryClass::gradients: return "gradients";
+    case MemoryClass::optimizer: return "optimizer";
+    case MemoryClass::activations: return "activations";
+    case MemoryClass::logits: return "logits";
+    case MemoryClass::buffers: return "buffers";
+    case MemoryClass::workspace: return "workspace";
+    case MemoryClass::reserved: return "reserved";
+  }
+  return "";
 }
 
 namespace {

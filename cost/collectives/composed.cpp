@@ -66,6 +66,7 @@ void in_switch(const Request& request, Draft& draft) {
   Seconds between;
   for (std::size_t place = 0; place < nodes[0].size(); ++place) {
     std::vector<int> heads;
+    heads.reserve(nodes.size());
     for (const std::vector<int>& node : nodes) { heads.push_back(node[place]); }
     const double part = request.payload / static_cast<double>(nodes[0].size());
     between = std::max(between, all_reduce_trees(heads, part, draft));

@@ -63,6 +63,21 @@ void dissemination(const Request& request, Draft& draft) {
   }
 }
 
+namespace {
+
+/// Every device sends `bytes` to every other one; the longest latency.
+Seconds send_to_each_other(const std::vector<int>& devices, double bytes, Draft& draft) {
+  Seconds slowest;
+  for (const int from : devices) {
+    for (const int to : devices) {
+      if (from != to) { slowest = std::max(slowest, draft.send(from, to, bytes)); }
+    }
+  }
+  return slowest;
+}
+
+}  // namespace
+
 /// All-to-all that changes rails inside nodes: what is for rank (node, place) goes first to the
 /// neighbour in that place, then along its rail, all neighbours' messages in one.
 ///   [NVIDIA, "Doubling all2all performance with NCCL 2.12" (PXN), 2022]
@@ -71,21 +86,19 @@ void rails(const Request& request, Draft& draft) {
   const double part = request.payload / static_cast<double>(request.devices.size());
   const auto local = static_cast<double>(nodes[0].size()),
              count = static_cast<double>(nodes.size());
-  Seconds inside, between;
+  Seconds inside;
   for (const std::vector<int>& node : nodes) {
     if (node.size() != nodes[0].size()) {
       throw not_possible("rails", "nodes with different numbers of ranks");
     }
-    for (std::size_t p = 0; p < node.size(); ++p) {
-      for (std::size_t q = 0; q < node.size(); ++q) {
-        if (p != q) { inside = std::max(inside, draft.send(node[p], node[q], count * part)); }
-      }
-      for (const std::vector<int>& other : nodes) {
-        if (&other != &node) {
-          between = std::max(between, draft.send(node[p], other[p], local * part));
-        }
-      }
-    }
+    inside = std::max(inside, send_to_each_other(node, count * part, draft));
+  }
+  Seconds between;
+  for (std::size_t place = 0; place < nodes[0].size(); ++place) {
+    std::vector<int> rail;
+    rail.reserve(nodes.size());
+    for (const std::vector<int>& node : nodes) { rail.push_back(node[place]); }
+    between = std::max(between, send_to_each_other(rail, local * part, draft));
   }
   draft.add_latency(inside + between);
 }

@@ -81,7 +81,7 @@ class RingSearch {
 int most_rings(const std::vector<int>& arcs, int n) {
   int most = std::numeric_limits<int>::max();
   for (int i = 0; i < n; ++i) {
-    const auto row = arcs.begin() + i * n;
+    const auto row = arcs.begin() + static_cast<std::ptrdiff_t>(i) * n;
     most = std::min(most, std::accumulate(row, row + n, 0));
   }
   return most;
@@ -89,7 +89,7 @@ int most_rings(const std::vector<int>& arcs, int n) {
 
 }  // namespace
 
-std::vector<std::vector<int>> disjoint_rings(std::vector<int> arcs, int n) {
+std::vector<std::vector<int>> disjoint_rings(const std::vector<int>& arcs, int n) {
   constexpr long kSteps = 200'000;
   const int most = most_rings(arcs, n);
   // Pairs of a ring and its reverse are the easier half of the search; wires go both ways.

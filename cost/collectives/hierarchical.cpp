@@ -12,16 +12,23 @@ struct Grid {
   std::vector<int> sizes;
 };
 
+/// One of a grid's dimensions.
+struct Dimension {
+  int stride = 1;  // in Grid::devices
+  int size = 1;
+};
+
 /// Every device sends to its neighbours along one dimension, half of the bytes each way where wires
 /// of their own lead both ways. Returns the latency of the dimension's ring.
-Seconds rings_along(const Grid& grid, int stride, int size, double bytes, bool both_ways,
-                    Draft& draft) {
+Seconds rings_along(const Grid& grid, Dimension along, double bytes, bool both_ways, Draft& draft) {
+  const auto [stride, size] = along;
   const int n = static_cast<int>(grid.devices.size());
   Seconds slowest;
   for (int i = 0; i < n; ++i) {
     const int at = i / stride % size;
-    const auto neighbour = [&](int step) {
-      return grid.devices[static_cast<std::size_t>(i + ((at + step) % size - at) * stride)];
+    const auto neighbour = [&, here = i, width = size, apart = stride](int step) {
+      const int there = here + ((at + step) % width - at) * apart;
+      return grid.devices[static_cast<std::size_t>(there)];
     };
     const int device = grid.devices[static_cast<std::size_t>(i)];
     const bool two = both_ways && size > 2;
@@ -38,7 +45,7 @@ void along_all(const Request& request, const Grid& grid, bool both_ways, bool se
   for (const int size : grid.sizes) {
     if (size > 1) {
       const double bytes = 2.0 * (size - 1) / size * request.payload / stride;
-      const Seconds latency = rings_along(grid, stride, size, bytes, both_ways, draft);
+      const Seconds latency = rings_along(grid, {stride, size}, bytes, both_ways, draft);
       if (serial) {
         draft.end_step(latency);
       } else {

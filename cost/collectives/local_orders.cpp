@@ -69,6 +69,13 @@ class Pairs {
   std::vector<std::optional<Path>> paths_;
 };
 
+/// Orders that differ by less than 1e-9 are the same, so that the first one stays.
+bool is_less(const std::pair<double, double>& a, const std::pair<double, double>& b) {
+  if (std::isinf(b.first)) { return !std::isinf(a.first); }
+  return a.first < b.first * (1 - 1e-9) ||
+         (a.first <= b.first * (1 + 1e-9) && a.second < b.second * (1 - 1e-9));
+}
+
 /// Tries all orders of few devices, exchanges of two of many.
 std::vector<int> best_order(const Pairs& pairs) {
   constexpr int kAll = 8;
@@ -78,10 +85,7 @@ std::vector<int> best_order(const Pairs& pairs) {
   auto cost = pairs.ring_cost(best);
   const auto consider = [&](const std::vector<int>& candidate) {
     const auto c = pairs.ring_cost(candidate);
-    // Orders that differ by less are the same, and the first one stays.
-    const bool less = c.first < cost.first * (1 - 1e-9) ||
-                      (c.first <= cost.first * (1 + 1e-9) && c.second < cost.second * (1 - 1e-9));
-    if (less || (std::isinf(cost.first) && !std::isinf(c.first))) {
+    if (is_less(c, cost)) {
       cost = c;
       best = candidate;
       return true;
@@ -149,7 +153,7 @@ std::vector<std::vector<int>> linked_rings(const Pairs& pairs, double& unit) {
   each_link([&](int& lanes, double bandwidth) {
     lanes = static_cast<int>(std::floor(bandwidth / unit + 1e-6));
   });
-  return disjoint_rings(std::move(arcs), pairs.n);
+  return disjoint_rings(arcs, pairs.n);
 }
 
 /// All on one switch: every hop has two channels, its device's and the next one's, of equal rate.

@@ -15,6 +15,6 @@ const Router::LocalOrders& local_orders(std::span<const int> devices, Router& ro
 
 /// Disjoint closed walks through all of n places, each over arcs that are left: `arcs[i * n + j]`
 /// tells how many go from i to j. As many as a bounded search finds.
-std::vector<std::vector<int>> disjoint_rings(std::vector<int> arcs, int n);
+std::vector<std::vector<int>> disjoint_rings(const std::vector<int>& arcs, int n);
 
 }  // namespace tsim::cost::collectives

@@ -175,17 +175,17 @@ CollectivePlan plan_parameter_servers(std::span<const int> workers, std::span<co
   const auto regimes = regimes_for(router.topology().tuning, all_reduce, "parameter_server");
   Draft draft(*regimes.front(), router);
   const double part = to_double(payload) / static_cast<double>(servers.size());
-  for (const bool push : {true, false}) {
+  const auto all_to = [&](std::span<const int> from, std::span<const int> to) {
     Seconds slowest;
-    for (const int worker : workers) {
-      for (const int server : servers) {
-        if (worker == server) { continue; }
-        slowest =
-            std::max(slowest, draft.send(push ? worker : server, push ? server : worker, part));
+    for (const int a : from) {
+      for (const int b : to) {
+        if (a != b) { slowest = std::max(slowest, draft.send(a, b, part)); }
       }
     }
-    draft.end_step(slowest);
-  }
+    return slowest;
+  };
+  draft.end_step(all_to(workers, servers));
+  draft.end_step(all_to(servers, workers));
   CollectivePlan plan = std::move(draft).finish(to_double(payload));
   plan.algorithm = "parameter_server";
   return plan;

@@ -40,7 +40,9 @@ void ring(const Request& request, Draft& draft) {
                        request.payload / static_cast<double>(rings.size());
   Seconds slowest;
   for (Ring order : rings) {
-    if (chain) { std::ranges::rotate(order, std::ranges::find(order, request.devices[0])); }
+    if (chain) {
+      std::rotate(order.begin(), std::ranges::find(order, request.devices[0]), order.end());
+    }
     std::vector<Seconds> hops;
     Seconds along;
     for (std::size_t i = 0; i < (chain ? order.size() - 1 : order.size()); ++i) {

@@ -47,7 +47,7 @@ std::vector<int> chain(const NodeRings& node, int r) {
   const auto& rings = node.orders->rings;
   std::vector<int> order = rings[index(r) % rings.size()];
   const int start = node.ports[index(r) % node.ports.size()];
-  std::ranges::rotate(order, std::ranges::find(order, start));
+  std::rotate(order.begin(), std::ranges::find(order, start), order.end());
   for (int& place : order) { place = node.devices[index(place)]; }
   return order;
 }

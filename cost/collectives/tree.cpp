@@ -85,7 +85,7 @@ class Planter {
     const Router::LocalOrders& orders = local_orders(devices, draft_.router());
     if (!orders.backbone.empty()) { return chains(devices, orders, head, bytes); }
     std::vector<int> turned(devices.begin(), devices.end());
-    std::ranges::rotate(turned, turned.begin() + head);
+    std::rotate(turned.begin(), turned.begin() + head, turned.end());
     return tree(turned, parents(static_cast<int>(turned.size()), false), bytes);
   }
 
@@ -98,7 +98,9 @@ class Planter {
     for (std::size_t i = 0; i < count; ++i) {
       // A ring and its reverse, which stand side by side, would use the same links.
       std::vector<int> order = count > 1 ? orders.rings[2 * i] : orders.backbone;
-      if (orders.closed) { std::ranges::rotate(order, std::ranges::find(order, head)); }
+      if (orders.closed) {
+        std::rotate(order.begin(), std::ranges::find(order, head), order.end());
+      }
       deepest = std::max(
           deepest, tree(devices, chain_parents(order, head), bytes / static_cast<double>(count)));
     }

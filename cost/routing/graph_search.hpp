@@ -1,6 +1,7 @@
 // Least-cost routes through a topology's graph.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -79,8 +80,8 @@ class GraphSearch {
   std::vector<std::int32_t> first_, incident_;  // compressed rows: links of each vertex
   std::vector<std::int64_t> costs_;  // by link: latency in femtoseconds, whole so that equal ways
                                      // are seen to be equal, times 64; plus one for the hop
-  std::vector<Label> labels_[2];     // from the start, from the end
-  std::vector<VertexId> touched_;    // labelled from the start in the last search
+  std::array<std::vector<Label>, 2> labels_;  // from the start, from the end
+  std::vector<VertexId> touched_;             // labelled from the start in the last search
   int round_ = 0;
   std::uint64_t choices_ = 1;
 };

@@ -55,7 +55,7 @@ FabricPorts build(Topology& t, const TreeFabric& fabric, int nodes) {
   }
   FabricPorts ports(index(nodes));
   for (int n = 0; n < nodes; ++n) {
-    const auto first = level.switches.begin() + (n / per_leaf) * fabric.rails;
+    const auto first = level.switches.begin() + std::ptrdiff_t{n / per_leaf} * fabric.rails;
     ports[index(n)].assign(first, first + fabric.rails);
   }
   int number = 2;
@@ -66,6 +66,7 @@ FabricPorts build(Topology& t, const TreeFabric& fabric, int nodes) {
 /// Group i's link to the group o + 1 further on is its o-th: at router o / (links a router).
 FabricPorts build(Topology& t, const Dragonfly& d, int nodes) {
   std::vector<VertexId> routers;
+  routers.reserve(index(d.groups * d.routers));
   for (int i = 0; i < d.groups * d.routers; ++i) {
     routers.push_back(add_switch(
         t, "group" + std::to_string(i / d.routers) + ".router" + std::to_string(i % d.routers)));
@@ -90,6 +91,7 @@ FabricPorts build(Topology& t, const Torus& torus, int nodes) {
   int count = 1;
   for (const int size : torus.sizes) { count *= size; }
   std::vector<VertexId> routers;
+  routers.reserve(index(count));
   for (int i = 0; i < count; ++i) {
     routers.push_back(add_switch(t, "router" + std::to_string(i)));
   }

@@ -141,16 +141,14 @@ std::vector<int> deal(const std::vector<std::vector<double>>& distance) {
   std::vector<int> chosen, load;
   for (const std::vector<double>& to : distance) {
     load.resize(to.size(), 0);
+    const auto is_better = [&](std::size_t n, std::size_t than) {
+      const double difference = to[n] - to[than];
+      const double same = 1e-9 * to[than];
+      return difference < -same || (difference <= same && load[n] < load[than]);
+    };
     int best = -1;
     for (int n = 0; n < static_cast<int>(to.size()); ++n) {
-      if (to[index(n)] < 0) { continue; }
-      if (best >= 0) {
-        const double difference = to[index(n)] - to[index(best)];
-        const double same = 1e-9 * to[index(best)];
-        if (difference > same) { continue; }
-        if (difference >= -same && load[index(n)] >= load[index(best)]) { continue; }
-      }
-      best = n;
+      if (to[index(n)] >= 0 && (best < 0 || is_better(index(n), index(best)))) { best = n; }
     }
     if (best >= 0) { ++load[index(best)]; }
     chosen.push_back(best);

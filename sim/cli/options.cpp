@@ -83,6 +83,7 @@ Setting split_setting(const std::string& text) {
 
 std::vector<std::string_view> dtype_names() {
   std::vector<std::string_view> names;
+  names.reserve(models::kDTypes.size());
   for (const models::DTypeRow& row : models::kDTypes) { names.push_back(row.name); }
   return names;
 }
@@ -134,12 +135,15 @@ void add_models(CLI::App& app, Parsed& parsed) {
   CLI::App& models = *app.add_subcommand("models", "List the models known by name");
   add_json(models, parsed.models.json);
   models.add_flag("--names", parsed.models.names_only, "Print the names alone");
+  models.footer("Example:\n  tsim explain $(tsim models --names | head -n 1)");
 }
 
 void add_devices(CLI::App& app, Parsed& parsed) {
   CLI::App& devices = *app.add_subcommand("devices", "List the devices known by name");
   add_json(devices, parsed.devices.json);
   devices.add_flag("--names", parsed.devices.names_only, "Print the names alone");
+  devices.footer(
+      "Example:\n  tsim run scenarios/bert_4mlu.json --set /cluster/device=h100-sxm-80g");
 }
 
 void add_explain(CLI::App& app, Parsed& parsed) {

@@ -1,9 +1,10 @@
 #include "sim/cli/print_devices.hpp"
 
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "sim/cli/format.hpp"
 #include "sim/cli/text_table.hpp"

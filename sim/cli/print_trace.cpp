@@ -225,7 +225,7 @@ void TraceWriter::start_task(TaskId id) {
   for (const std::uint32_t rank : group) {
     if (!shown(rank)) { continue; }
     const Track track = lane(rank, task, start, end);
-    events_.slice(track, start, end, name, strategies::name_of(task.phase), details);
+    events_.slice({track, start, end, name, strategies::name_of(task.phase)}, details);
     if (task.kind == TaskKind::compute) {
       write_arrows_into(id, track, start);
     } else if (rank == group[0] && is_message(graph_, task) && shown(group[1]) &&
@@ -303,7 +303,8 @@ void TraceWriter::write() {
 
 }  // namespace
 
-void print_trace(const TaskGraph& graph, const sim::Timeline& timeline, int ranks, std::ostream& out) {
+void print_trace(const TaskGraph& graph, const sim::Timeline& timeline, int ranks,
+                 std::ostream& out) {
   TraceWriter(graph, timeline, ranks, out).write();
 }
 

@@ -99,13 +99,12 @@ void EventStream::thread_name(Track track, std::string_view name) {
   close();
 }
 
-void EventStream::slice(Track track, Nanoseconds start, Nanoseconds end, std::string_view name,
-                        std::string_view category, const JsonObject& arguments) {
-  open('X', name, track);
-  add_time("ts", start);
-  add_time("dur", end - start);
+void EventStream::slice(const Slice& slice, const JsonObject& arguments) {
+  open('X', slice.name, slice.track);
+  add_time("ts", slice.start);
+  add_time("dur", slice.end - slice.start);
   buffer_ += R"(,"cat":")";
-  buffer_ += category;
+  buffer_ += slice.category;
   buffer_ += R"(","args":)";
   buffer_ += arguments.text();
   close();

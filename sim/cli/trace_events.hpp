@@ -24,6 +24,15 @@ struct Track {
   std::int32_t thread = 0;
 };
 
+/// A span of time on a track.
+struct Slice {
+  Track track;
+  Nanoseconds start = 0;
+  Nanoseconds end = 0;
+  std::string_view name;  // a JSON string
+  std::string_view category;
+};
+
 /// A JSON object written key by key. Keys and `add_raw` values are trusted to be valid JSON text.
 class JsonObject {
  public:
@@ -45,8 +54,7 @@ class EventStream {
   void process_name(std::int32_t process, std::string_view name, std::int32_t position);
   void thread_name(Track track, std::string_view name);
   /// A complete event ("X").
-  void slice(Track track, Nanoseconds start, Nanoseconds end, std::string_view name,
-             std::string_view category, const JsonObject& arguments);
+  void slice(const Slice& slice, const JsonObject& arguments);
   /// An arrow leaves the slice that is open on `track` ...
   void flow_start(Track track, Nanoseconds at, std::uint32_t id, std::string_view name);
   /// ... and enters the one that is open on this one.

@@ -21,10 +21,10 @@ fs::path data_folder() {
   const char* const set = std::getenv("TSIM_DATA_DIR");
   if (set != nullptr && *set != '\0') { return set; }
   std::error_code error;
-  const fs::path source_tree = TSIM_DATA_DIR;
-  if (fs::is_directory(source_tree, error)) { return source_tree; }
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  return program.parent_path().parent_path() / TSIM_DATA_SUBDIR;  // PREFIX/bin/tsim
+  const fs::path installed = program.parent_path().parent_path() / TSIM_DATA_SUBDIR;
+  const bool is_installed = program.parent_path().filename() == "bin";  // PREFIX/bin/tsim
+  return is_installed && fs::is_directory(installed, error) ? installed : fs::path(TSIM_DATA_DIR);
 }
 
 std::vector<fs::path> search_folders(std::string_view kind, const fs::path& scenario_folder) {

@@ -50,7 +50,7 @@ bool missing(const Place& place, bool required, const std::string& expected) {
 /// A text that holds a whole number only lacks the sense to lose its quotes.
 std::string quotes_hint(const Json& value) {
   if (!value.is_string()) { return {}; }
-  const std::string& content = value.get_ref<const std::string&>();
+  const auto& content = value.get_ref<const std::string&>();
   const bool digits =
       !content.empty() && content.find_first_not_of("0123456789") == std::string::npos;
   return digits ? "remove the quotes" : "";
@@ -105,7 +105,7 @@ bool read_flag(const Place& place, std::optional<bool> fallback) {
   return fallback.value_or(false);
 }
 
-std::string read_text(const Place& place, std::optional<std::string> fallback) {
+std::string read_text(const Place& place, const std::optional<std::string>& fallback) {
   if (missing(place, !fallback, "a text")) { return fallback.value_or(""); }
   if (place.value->is_string() && !place.value->get_ref<const std::string&>().empty()) {
     return place.value->get<std::string>();
@@ -121,7 +121,7 @@ double read_real(const Place& place, RealRange range, std::optional<double> fall
   const double otherwise = fallback.value_or(range.most);
   if (missing(place, !fallback, expected)) { return otherwise; }
   if (place.value->is_number()) {
-    const double n = place.value->get<double>();
+    const auto n = place.value->get<double>();
     if (n <= range.most && (n > range.least || (n == range.least && !range.above))) { return n; }
   }
   place.fail(place.found(), expected, quotes_hint(*place.value));
@@ -142,7 +142,7 @@ double read_quantity(const Place& place, Dimension dimension, std::optional<doub
     place.fail(place.found(), expected);
     return otherwise;
   }
-  const std::string& written = place.value->get_ref<const std::string&>();
+  const auto& written = place.value->get_ref<const std::string&>();
   const ParsedQuantity parsed = parse_quantity(written, dimension);
   if (!parsed.value) {
     place.fail(written.empty() ? "an empty text" : in_quotes(written), expected, parsed.hint);
@@ -161,7 +161,7 @@ std::size_t read_choice(const Place& place, std::span<const std::string_view> na
   const std::string expected = "one of " + join(names);
   if (missing(place, !fallback, expected)) { return fallback.value_or(0); }
   if (place.value->is_string()) {
-    const std::string& written = place.value->get_ref<const std::string&>();
+    const auto& written = place.value->get_ref<const std::string&>();
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (names[i] == written) { return i; }
     }

@@ -49,7 +49,7 @@ struct Place {
 // something harmless.
 std::int64_t read_count(const Place& place, Range range, std::optional<std::int64_t> fallback = {});
 bool read_flag(const Place& place, std::optional<bool> fallback = {});
-std::string read_text(const Place& place, std::optional<std::string> fallback = {});
+std::string read_text(const Place& place, const std::optional<std::string>& fallback = {});
 /// A number from `least` to `most`; with `above` set, `least` itself is not allowed.
 struct RealRange {
   double least = 0.0, most = 1.0;

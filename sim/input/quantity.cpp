@@ -136,8 +136,8 @@ std::string unit_hint(std::string_view number, std::string_view unit, Dimension 
 
 std::string expected_quantity(Dimension dimension) {
   switch (dimension) {
-    case Dimension::size: return "a size with its unit, such as \"80 GiB\" or \"25 MB\"";
-    case Dimension::rate: return "a rate with its unit, such as \"25 GB/s\" or \"200 Gb/s\"";
+    case Dimension::size: return R"(a size with its unit, such as "80 GiB" or "25 MB")";
+    case Dimension::rate: return R"(a rate with its unit, such as "25 GB/s" or "200 Gb/s")";
     case Dimension::time: return "a time with its unit, such as \"1.2 us\"";
     case Dimension::compute: return "a rate with its unit, such as \"312 TFLOP/s\"";
   }
@@ -146,7 +146,7 @@ std::string expected_quantity(Dimension dimension) {
 
 double largest(Dimension dimension) {
   switch (dimension) {
-    case Dimension::size: return 1e18;
+    case Dimension::size:
     case Dimension::rate: return 1e18;
     case Dimension::time: return 1e9;
     case Dimension::compute: return 1e21;

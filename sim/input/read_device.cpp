@@ -17,10 +17,10 @@ constexpr RealRange kShare{.least = 0.0, .most = 1.0, .above = true};
 
 /// The value of a figure, written plainly or as {"value": ..., "source": text}.
 Place figure(Reader& in, std::string_view key) {
-  const Place place = in.take(key);
+  Place place = in.take(key);
   if (!place.present() || !place.value->is_object()) { return place; }
   Reader inner(place);
-  const Place value = inner.take("value");
+  Place value = inner.take("value");
   read_text(inner.take("source"));
   inner.finish();
   return value;

@@ -140,6 +140,45 @@ InputError syntax_error(std::string_view text, std::size_t byte, std::string fou
           .found = found + "\n      " + place.excerpt};
 }
 
+/// The keys of a JSON pointer, outermost first; nothing when the text is none.
+std::optional<std::vector<std::string>> keys_of(const std::string& pointer) {
+  std::vector<std::string> keys;
+  try {
+    Json::json_pointer rest(pointer);
+    for (; !rest.empty(); rest.pop_back()) { keys.insert(keys.begin(), rest.back()); }
+  } catch (const Json::parse_error&) { return std::nullopt; }
+  return keys;
+}
+
+/// The entry of `list` whose index `key` is; nullptr when there is none.
+Json* entry_of(Json& list, const std::string& key) {
+  const bool number =
+      !key.empty() && key.size() < 7 && key.find_first_not_of("0123456789") == std::string::npos;
+  const std::size_t index = number ? std::stoul(key) : list.size();
+  return index < list.size() ? &list[index] : nullptr;
+}
+
+/// What `key` leads to from `at`, made when an object lacks it; nullptr when it leads nowhere.
+Json* child_of(Json& at, const std::string& key) {
+  if (at.is_null()) { at = Json::object(); }
+  if (at.is_array()) { return entry_of(at, key); }
+  return at.is_object() ? &at[key] : nullptr;
+}
+
+/// Why `key` leads nowhere from `at`, which is at `path`.
+InputError no_child(const Json& at, const std::string& key, const std::string& path,
+                    const std::string& pointer) {
+  if (at.is_array()) {
+    return {.found = in_quotes(pointer),
+            .expected = path + " has " + std::to_string(at.size()) + " entries"};
+  }
+  const std::string hint =
+      "set " + path + R"( to {"base": )" + dumped(at) + R"(, ")" + key + R"(": ...})";
+  return {.found = in_quotes(pointer) + ", but " + path + " is " + shown(at),
+          .expected = "an object to set a key in",
+          .hint = at.is_string() ? hint : ""};
+}
+
 }  // namespace
 
 std::optional<std::string> file_text(const std::filesystem::path& path, std::string& why) {
@@ -216,43 +255,24 @@ Json with_changes(Json base, const Json& changes) {
 
 void set_at(Json& document, const std::string& pointer, const Json& value, Problems& problems,
             const std::string& where) {
-  Json::json_pointer rest;
-  try {
-    rest = Json::json_pointer(pointer);
-  } catch (const Json::parse_error&) {
+  const std::optional<std::vector<std::string>> keys = keys_of(pointer);
+  if (!keys) {
     problems.add({.path = where,
                   .found = in_quotes(pointer),
-                  .expected = "a JSON pointer such as \"/strategy/tensor\""});
+                  .expected = R"(a JSON pointer such as "/strategy/tensor")"});
     return;
   }
-  std::vector<std::string> keys;
-  for (; !rest.empty(); rest.pop_back()) { keys.insert(keys.begin(), rest.back()); }
   Json* at = &document;
   std::string path;
-  for (const std::string& key : keys) {
-    if (at->is_null()) { *at = Json::object(); }
-    if (at->is_array()) {
-      const bool number = !key.empty() && key.size() < 7 &&
-                          key.find_first_not_of("0123456789") == std::string::npos;
-      const std::size_t index = number ? std::stoul(key) : at->size();
-      if (index >= at->size()) {
-        problems.add({.path = where,
-                      .found = in_quotes(pointer),
-                      .expected = path + " has " + std::to_string(at->size()) + " entries"});
-        return;
-      }
-      at = &(*at)[index];
-    } else if (at->is_object()) {
-      at = &(*at)[key];
-    } else {
-      problems.add({.path = where,
-                    .found = in_quotes(pointer) + ", but " + path + " is " + shown(*at),
-                    .expected = "an object to set a key in",
-                    .hint = at->is_string() ? "set " + path + R"( to {"base": )" + dumped(*at) +
-                                                  ", \"" + key + "\": ...}"
-                                            : ""});
+  for (const std::string& key : *keys) {
+    Json* const child = child_of(*at, key);
+    if (child == nullptr) {
+      InputError error = no_child(*at, key, path, pointer);
+      error.path = where;
+      problems.add(std::move(error));
       return;
     }
+    at = child;
     path += "/" + key;
   }
   *at = value;

@@ -40,7 +40,7 @@ void read_layers(const Place& place, Strategy& strategy) {
     }
     return;
   }
-  const std::string expected = "\"even\", \"balanced\" or a list with the layers of each stage";
+  const std::string expected = R"("even", "balanced" or a list with the layers of each stage)";
   static constexpr std::array<std::string_view, 2> kNames{"even", "balanced"};
   if (!place.value->is_string()) {
     place.fail(place.found(), expected);

@@ -34,10 +34,12 @@ std::string contents(const StagePlan& plan) {
   return text;
 }
 
-/// Most forwards of a chunk that wait for their backward on a rank at once.
+/// Most forwards of a chunk that wait for their backward on a rank at once; none in a run without
+/// backwards.
 int most_in_flight(const std::vector<strategies::TaskId>& tasks, const TaskGraph& graph) {
   std::map<std::pair<int, int>, bool> held;  // micro-batch and chunk
   std::size_t most = 0;
+  bool has_backward = false;
   for (const strategies::TaskId id : tasks) {
     const Task& task = graph.tasks[id];
     if (task.micro_batch < 0) { continue; }
@@ -46,10 +48,11 @@ int most_in_flight(const std::vector<strategies::TaskId>& tasks, const TaskGraph
       held[key] = true;
       most = std::max(most, held.size());
     } else {
+      has_backward = true;
       held.erase(key);
     }
   }
-  return static_cast<int>(most);
+  return has_backward ? static_cast<int>(most) : 0;
 }
 
 /// Compute tasks of every simulated rank in the order in which they were added, which is theirs.

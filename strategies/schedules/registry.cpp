@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "strategies/schedules/orders.hpp"
@@ -32,7 +33,12 @@ std::vector<std::string_view> schedule_names() {
 
 StageOrder forward_only(const PipelineShape& shape) {
   StageOrder order;
-  for (int m = 0; m < shape.micro_batches; ++m) { order.push_back({Phase::forward, m, 0}); }
+  for (int first = 0; first < shape.micro_batches; first += shape.stages) {
+    const int end = std::min(first + shape.stages, shape.micro_batches);
+    for (int chunk = 0; chunk < shape.chunks; ++chunk) {
+      for (int m = first; m < end; ++m) { order.push_back({Phase::forward, m, chunk}); }
+    }
+  }
   return order;
 }
 

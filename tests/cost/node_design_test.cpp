@@ -1,9 +1,9 @@
 #include "cost/wiring/node_design.hpp"
 
+#include <doctest/doctest.h>
+
 #include <algorithm>
 #include <array>
-
-#include <doctest/doctest.h>
 
 #include "cost/collectives.hpp"
 #include "tests/cost/clusters.hpp"
@@ -198,8 +198,8 @@ TEST_CASE("nodes and devices of different kinds share a cluster") {
   for (DeviceDesign& device : small.devices) { device.kind = 1; }
   for (int i = 0; i < 8; ++i) { big.nics.push_back({{}, {{50e9}, {}}, {i}}); }
   small.nics.push_back({{}, {{25e9}, {}}, {0, 1, 2, 3}});
-  const Cluster c = build_cluster(ClusterDesign{
-      "mixed", {Device{}, Device{}}, {{big, 1}, {small, 2}}, {}});
+  const Cluster c =
+      build_cluster(ClusterDesign{"mixed", {Device{}, Device{}}, {{big, 1}, {small, 2}}, {}});
   CHECK(device_count(c) == 16);
   CHECK(c.topology.device_kind[7] == 0);
   CHECK(c.topology.device_kind[8] == 1);

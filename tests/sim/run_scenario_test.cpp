@@ -206,6 +206,7 @@ TEST_CASE("forward only streams micro-batches and keeps nothing") {
     CHECK(held(stage, MemoryClass::activations).value == 0);
     CHECK(held(stage, MemoryClass::optimizer).value == 0);
     CHECK(held(stage, MemoryClass::gradients).value == 0);
+    CHECK(stage.in_flight == 0);
   }
   sim::Scenario training = s;
   training.workload.training = true;
@@ -219,4 +220,55 @@ TEST_CASE("the same scenario gives the same bytes") {
   const sim::Simulation second = run_scenario(s);
   CHECK(first.timeline.end == second.timeline.end);
   CHECK(first.timeline.start == second.timeline.start);
+}
+
+TEST_CASE("a forward pass of an interleaved pipeline runs all layers") {
+  sim::Scenario s = sample("bert-base", {1, 4, 1}, 64, 4);
+  s.workload.training = false;
+  const sim::Report plain = answer(s);
+  s.strategy.schedule = "interleaved";
+  s.strategy.chunks = 3;
+  const sim::Report chunked = answer(s);
+  CHECK(chunked.model_flops.value == doctest::Approx(plain.model_flops.value).epsilon(1e-12));
+  CHECK(plain.stages.front().in_flight == 0);  // nothing is kept
+}
+
+TEST_CASE("sequence parallel stages send their part of the activations, once cut") {
+  // s b h 2 bytes = 2048 x 1 x 2048 x 2 = 8 MiB, of which each of 4 ranks holds 2 MiB.
+  const auto message = [](bool sequence_parallel, bool scatter_gather) {
+    sim::Scenario s = sample("gpt3-1.3b", {4, 2, 1}, 4, 1);
+    s.strategy.sequence_parallel = sequence_parallel;
+    s.strategy.scatter_gather = scatter_gather;
+    for (const sim::CommRow& row : answer(s).communications) {
+      if (row.label == "pipeline transfer") { return row.payload; }
+    }
+    return Bytes{};
+  };
+  CHECK(message(false, false) == 8_MiB);
+  CHECK(message(false, true) == 2_MiB);
+  CHECK(message(true, false) == 2_MiB);
+  CHECK(message(true, true) == 2_MiB);
+}
+
+TEST_CASE("without overlap no gradient moves before the stage's last backward") {
+  sim::Scenario s = sample("gpt2", {1, 2, 2}, 16, 2);
+  s.strategy.schedule = "interleaved";
+  s.strategy.chunks = 2;
+  s.strategy.overlap_gradients = false;
+  const sim::Simulation run = run_scenario(s);
+  std::vector<double> last_backward(2, 0.0);
+  std::vector<double> first_sync(2, 1e9);
+  for (std::size_t t = 0; t < run.graph.tasks.size(); ++t) {
+    const strategies::Task& task = run.graph.tasks[t];
+    const bool compute = task.kind == strategies::TaskKind::compute;
+    const std::uint32_t rank = compute ? task.place : run.graph.groups[task.place].front();
+    const auto stage = static_cast<std::size_t>(run.graph.ranks[rank].stage);
+    if (compute && task.phase == strategies::Phase::backward) {
+      last_backward[stage] = std::max(last_backward[stage], run.timeline.end[t]);
+    } else if (task.stream == strategies::Stream::dp) {
+      first_sync[stage] = std::min(first_sync[stage], run.timeline.start[t]);
+    }
+  }
+  CHECK(first_sync[0] >= last_backward[0]);
+  CHECK(first_sync[1] >= last_backward[1]);
 }

@@ -85,6 +85,14 @@ TEST_CASE("interleaving with as many micro-batches as stages runs all forwards f
                     [](const Action& a) { return a.phase == Phase::forward; }));
 }
 
+TEST_CASE("a forward pass runs every micro-batch through every chunk, p at a time") {
+  // p = 2, v = 2, m = 3: micro-batches 0 and 1 through both chunks, then 2.
+  const StageOrder order = forward_only({2, 3, 2});
+  const StageOrder expected{{Phase::forward, 0, 0}, {Phase::forward, 1, 0}, {Phase::forward, 0, 1},
+                            {Phase::forward, 1, 1}, {Phase::forward, 2, 0}, {Phase::forward, 2, 1}};
+  CHECK(order == expected);
+}
+
 TEST_CASE("the two bubble measures are told apart") {
   // p = 8, m = 32: 7/39 of the step, 7/32 of the ideal time.
   CHECK(bubble_fraction({8, 32, 1}) == doctest::Approx(7.0 / 39));

@@ -81,3 +81,10 @@ TEST_CASE("phases, streams and memory classes have names of their own") {
   CHECK(name_of(Phase::weight_grad) == "weight grad");
   CHECK(name_of(MemoryClass::reserved) == "reserved");
 }
+
+TEST_CASE("a memory class is called what its enumerator says") {
+  CHECK(name_of(MemoryClass::activations) == "activations");
+  CHECK(name_of(MemoryClass::logits) == "logits");
+  CHECK(name_of(MemoryClass::workspace) == "workspace");
+  CHECK(name_of(MemoryClass::reserved) == "reserved");
+}

@@ -45,7 +45,7 @@ ModelConfig read_llama(Reader& in) {
 /// The sequence is the attention's window: beyond it, windowed attention would cost less than the
 /// full attention that is simulated.
 ModelConfig read_mistral(Reader& in) {
-  ModelConfig m = read_llama_like(in, {32000, 4096, 32, 32, 8, 14336, 4096 * 32});
+  ModelConfig m = read_llama_like(in, {32000, 4096, 32, 32, 8, 14336, std::int64_t{4096} * 32});
   const Place window = in.take("sliding_window");
   if (window.present()) {
     m.sequence = std::min(m.sequence, read_count(window, limits::kSequence));

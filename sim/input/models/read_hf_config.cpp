@@ -33,6 +33,7 @@ constexpr std::array kTypes{Type{"bert", "Bert", hf::read_bert},
 
 std::vector<std::string_view> type_names() {
   std::vector<std::string_view> names;
+  names.reserve(kTypes.size());
   for (const Type& type : kTypes) { names.push_back(type.name); }
   return names;
 }
@@ -71,11 +72,7 @@ bool refuse_experts(Reader& in, const std::string& type) {
                               (latent ? "multi-head latent attention" : "");
   const Place& at = experts.present() ? experts : in.take("kv_lora_rank");
   at.fail(at.found() + " in a " + in_quotes(type) + " model", "a dense Transformer",
-          missing +
-              (experts.present() && latent ? " are"
-               : experts.present()         ? " are"
-                                           : " is") +
-              " not available yet");
+          missing + (experts.present() ? " are" : " is") + " not available yet");
   return true;
 }
 

@@ -59,24 +59,30 @@ void read_depth(Reader& in, ModelConfig& m, const ModelConfig* base) {
   }
 }
 
+void read_image(Reader& in, ModelConfig& m, const ModelConfig* base) {
+  m.image = read_count(in.take("image"), limits::kPixels, base_or_required(base, m.image));
+  m.patch = read_count(in.take("patch"), limits::kPixels, base_or_required(base, m.patch));
+  m.channels = read_count(in.take("channels"), limits::kChannels, base != nullptr ? m.channels : 3);
+  m.vocab = 0;
+  set_patches(m);
+}
+
+void read_text_tables(Reader& in, ModelConfig& m, const ModelConfig* base) {
+  m.vocab = read_count(in.take("vocab"), limits::kVocab, base_or_required(base, m.vocab));
+  const Place sequence = in.take("sequence");
+  const Place positions = in.take("max_positions");
+  m.sequence = read_count(sequence, limits::kSequence, base != nullptr ? m.sequence : 0);
+  m.max_positions = read_count(positions, limits::kSequence, base != nullptr ? m.max_positions : 0);
+  if (m.sequence == 0) { m.sequence = m.max_positions; }
+  const bool learned = m.positions == models::Positions::learned;
+  if (learned && m.max_positions == 0) { m.max_positions = m.sequence; }
+}
+
 void read_tables(Reader& in, ModelConfig& m, const ModelConfig* base) {
   if (m.family == models::Family::vision) {
-    m.image = read_count(in.take("image"), limits::kPixels, base_or_required(base, m.image));
-    m.patch = read_count(in.take("patch"), limits::kPixels, base_or_required(base, m.patch));
-    m.channels =
-        read_count(in.take("channels"), limits::kChannels, base != nullptr ? m.channels : 3);
-    m.vocab = 0;
-    set_patches(m);
+    read_image(in, m, base);
   } else {
-    m.vocab = read_count(in.take("vocab"), limits::kVocab, base_or_required(base, m.vocab));
-    const Place sequence = in.take("sequence");
-    const Place positions = in.take("max_positions");
-    m.sequence = read_count(sequence, limits::kSequence, base != nullptr ? m.sequence : 0);
-    m.max_positions =
-        read_count(positions, limits::kSequence, base != nullptr ? m.max_positions : 0);
-    if (m.sequence == 0) { m.sequence = m.max_positions; }
-    const bool learned = m.positions == models::Positions::learned;
-    if (learned && m.max_positions == 0) { m.max_positions = m.sequence; }
+    read_text_tables(in, m, base);
   }
   m.classes = read_count(in.take("classes"), {0, limits::kVocab.most}, m.classes);
   m.types = read_count(in.take("types"), {0, 10'000}, m.types);

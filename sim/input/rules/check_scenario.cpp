@@ -220,7 +220,7 @@ void check_mode(const Check& check) {
     return;
   }
   check.fail("/strategy/recompute", "\"" + std::string(name_of(s.strategy.recompute)) + "\"",
-             "\"none\" with mode \"forward\", which keeps nothing to compute again");
+             R"("none" with mode "forward", which keeps nothing to compute again)");
 }
 
 /// Bytes and FLOPs of an iteration must be countable in 64 bits with room to spare.
