@@ -95,7 +95,8 @@ TEST_CASE("times are given only where a device is named") {
 TEST_CASE("every kernel takes at least a launch, its FLOPs and its bytes") {
   Explained e = explained("gpt2");
   e.device = round_device();
-  for (const json& block : json_of(e).at("blocks")) {
+  const json document = json_of(e);
+  for (const json& block : document.at("blocks")) {
     for (const json& kernel : block.at("kernels")) {
       const double seconds = kernel.at("forward_seconds");
       CHECK(seconds >= 1e-6);
