@@ -3,8 +3,8 @@
 #include <array>
 
 #include "sim/input/data_files.hpp"
-#include "sim/input/plausible.hpp"
 #include "sim/input/read_device.hpp"
+#include "sim/input/rules/plausible.hpp"
 #include "sim/input/suggest.hpp"
 
 namespace tsim::sim {

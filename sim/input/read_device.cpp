@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "sim/input/data_files.hpp"
-#include "sim/input/plausible.hpp"
+#include "sim/input/rules/plausible.hpp"
 #include "sim/input/suggest.hpp"
 
 namespace tsim::sim {

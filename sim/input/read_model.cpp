@@ -4,8 +4,8 @@
 
 #include "models/registry.hpp"
 #include "sim/input/data_files.hpp"
-#include "sim/input/read_hf_config.hpp"
-#include "sim/input/read_model_fields.hpp"
+#include "sim/input/models/read_hf_config.hpp"
+#include "sim/input/models/read_model_fields.hpp"
 #include "sim/input/suggest.hpp"
 
 namespace tsim::sim {

@@ -10,7 +10,7 @@ namespace tsim::sim {
 
 /// Bounds of a model's dimensions: far above anything that was trained, and low enough for every
 /// count of bytes and FLOPs of a layer to fit.
-namespace model_limits {
+namespace limits {
 inline constexpr Range kLayers{1, 2'000};
 inline constexpr Range kHidden{1, 1'000'000};
 inline constexpr Range kHeads{1, 100'000};
@@ -21,7 +21,7 @@ inline constexpr Range kSequence{1, 10'000'000};
 inline constexpr Range kPixels{1, 100'000};
 inline constexpr Range kChannels{1, 10'000};
 inline constexpr std::int64_t kAttentionWidth = 10'000'000;  // heads * head_dim
-}  // namespace model_limits
+}  // namespace limits
 
 /// The model at `place`: a name, the path of a Hugging Face config.json (or of a file with an
 /// inline object), an inline object, or {"base": one of these, ...}.

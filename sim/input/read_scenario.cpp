@@ -4,10 +4,10 @@
 #include <set>
 #include <utility>
 
-#include "sim/input/check_scenario.hpp"
 #include "sim/input/read_cluster.hpp"
 #include "sim/input/read_model.hpp"
 #include "sim/input/read_strategy.hpp"
+#include "sim/input/rules/check_scenario.hpp"
 #include "sim/input/suggest.hpp"
 
 namespace tsim::sim {

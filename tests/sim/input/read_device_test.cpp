@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "cost/roofline.hpp"
-#include "inputs.hpp"
 #include "sim/input/data_files.hpp"
+#include "tests/sim/input/inputs.hpp"
 
 using namespace tsim;
 using namespace tsim::sim;

@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include "inputs.hpp"
 #include "models/registry.hpp"
+#include "tests/sim/input/inputs.hpp"
 
 using namespace tsim;
 using namespace tsim::sim;

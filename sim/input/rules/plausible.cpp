@@ -1,4 +1,4 @@
-#include "sim/input/plausible.hpp"
+#include "sim/input/rules/plausible.hpp"
 
 #include <array>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "sim/input/divisors.hpp"
+#include "sim/input/rules/divisors.hpp"
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
-#include "sim/input/check_scenario.hpp"
+#include "sim/input/rules/check_scenario.hpp"
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include "sim/input/divisors.hpp"
+#include "sim/input/rules/divisors.hpp"
 #include "strategies/schedule.hpp"
 
 namespace tsim::sim {

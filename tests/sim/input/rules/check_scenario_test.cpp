@@ -1,9 +1,9 @@
 // Rules between the parts; letters and figures as users reported them.
-#include "sim/input/check_scenario.hpp"
+#include "sim/input/rules/check_scenario.hpp"
 
 #include <doctest/doctest.h>
 
-#include "inputs.hpp"
+#include "tests/sim/input/inputs.hpp"
 
 using namespace tsim::sim;
 

@@ -2,7 +2,7 @@
 #include <iomanip>
 #include <sstream>
 
-#include "sim/input/check_scenario.hpp"
+#include "sim/input/rules/check_scenario.hpp"
 
 namespace tsim::sim {
 namespace {

@@ -1,11 +1,11 @@
 // Parameter counts are the published ones of the checkpoints; the configurations are their
 // config.json files cut down to the keys that matter here.
-#include "sim/input/read_hf_config.hpp"
+#include "sim/input/models/read_hf_config.hpp"
 
 #include <doctest/doctest.h>
 
-#include "inputs.hpp"
 #include "models/registry.hpp"
+#include "tests/sim/input/inputs.hpp"
 
 using namespace tsim;
 using namespace tsim::sim;

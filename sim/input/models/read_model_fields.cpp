@@ -1,4 +1,4 @@
-#include "sim/input/read_model_fields.hpp"
+#include "sim/input/models/read_model_fields.hpp"
 
 #include <algorithm>
 #include <array>
@@ -29,53 +29,50 @@ std::optional<T> base_or_required(const ModelConfig* base, T value) {
 }
 
 void read_width(Reader& in, ModelConfig& m, const ModelConfig* base) {
-  using namespace model_limits;
-  m.hidden = read_count(in.take("hidden"), kHidden, base_or_required(base, m.hidden));
-  m.heads = read_count(in.take("heads"), kHeads, base_or_required(base, m.heads));
+  m.hidden = read_count(in.take("hidden"), limits::kHidden, base_or_required(base, m.hidden));
+  m.heads = read_count(in.take("heads"), limits::kHeads, base_or_required(base, m.heads));
   const bool own_kv = base != nullptr && base->kv_heads != base->heads;
-  m.kv_heads = read_count(in.take("kv_heads"), kHeads, own_kv ? m.kv_heads : m.heads);
+  m.kv_heads = read_count(in.take("kv_heads"), limits::kHeads, own_kv ? m.kv_heads : m.heads);
   const bool own_dim = base != nullptr && base->head_dim * base->heads != base->hidden;
   const Place head_dim = in.take("head_dim");
-  m.head_dim = read_count(head_dim, kHeadDim, own_dim ? m.head_dim : m.hidden / m.heads);
+  m.head_dim = read_count(head_dim, limits::kHeadDim, own_dim ? m.head_dim : m.hidden / m.heads);
   if (!head_dim.present() && !own_dim && m.hidden % m.heads != 0) {
     in.take("heads").fail(std::to_string(m.heads),
                           "a divisor of hidden = " + std::to_string(m.hidden), "or give head_dim");
   }
-  if (m.heads * m.head_dim > kAttentionWidth) {
+  if (m.heads * m.head_dim > limits::kAttentionWidth) {
     in.take("heads").fail("heads * head_dim = " + std::to_string(m.heads * m.head_dim),
-                          "at most " + std::to_string(kAttentionWidth));
+                          "at most " + std::to_string(limits::kAttentionWidth));
   }
   const bool own_ffn = base != nullptr && base->ffn != 4 * base->hidden;
-  m.ffn = read_count(in.take("ffn"), kFfn, own_ffn ? m.ffn : 4 * m.hidden);
+  m.ffn = read_count(in.take("ffn"), limits::kFfn, own_ffn ? m.ffn : 4 * m.hidden);
 }
 
 void read_depth(Reader& in, ModelConfig& m, const ModelConfig* base) {
-  using namespace model_limits;
-  m.layers = static_cast<int>(read_count(
-      in.take("layers"), kLayers, base_or_required(base, static_cast<std::int64_t>(m.layers))));
+  m.layers =
+      static_cast<int>(read_count(in.take("layers"), limits::kLayers,
+                                  base_or_required(base, static_cast<std::int64_t>(m.layers))));
   if (m.family == models::Family::encoder_decoder) {
     const bool own = base != nullptr && base->decoder_layers != base->layers;
     m.decoder_layers = static_cast<int>(
-        read_count(in.take("decoder_layers"), kLayers, own ? m.decoder_layers : m.layers));
+        read_count(in.take("decoder_layers"), limits::kLayers, own ? m.decoder_layers : m.layers));
   }
 }
 
 void read_image(Reader& in, ModelConfig& m, const ModelConfig* base) {
-  using namespace model_limits;
-  m.image = read_count(in.take("image"), kPixels, base_or_required(base, m.image));
-  m.patch = read_count(in.take("patch"), kPixels, base_or_required(base, m.patch));
-  m.channels = read_count(in.take("channels"), kChannels, base != nullptr ? m.channels : 3);
+  m.image = read_count(in.take("image"), limits::kPixels, base_or_required(base, m.image));
+  m.patch = read_count(in.take("patch"), limits::kPixels, base_or_required(base, m.patch));
+  m.channels = read_count(in.take("channels"), limits::kChannels, base != nullptr ? m.channels : 3);
   m.vocab = 0;
   set_patches(m);
 }
 
 void read_text_tables(Reader& in, ModelConfig& m, const ModelConfig* base) {
-  using namespace model_limits;
-  m.vocab = read_count(in.take("vocab"), kVocab, base_or_required(base, m.vocab));
+  m.vocab = read_count(in.take("vocab"), limits::kVocab, base_or_required(base, m.vocab));
   const Place sequence = in.take("sequence");
   const Place positions = in.take("max_positions");
-  m.sequence = read_count(sequence, kSequence, base != nullptr ? m.sequence : 0);
-  m.max_positions = read_count(positions, kSequence, base != nullptr ? m.max_positions : 0);
+  m.sequence = read_count(sequence, limits::kSequence, base != nullptr ? m.sequence : 0);
+  m.max_positions = read_count(positions, limits::kSequence, base != nullptr ? m.max_positions : 0);
   if (m.sequence == 0) { m.sequence = m.max_positions; }
   const bool learned = m.positions == models::Positions::learned;
   if (learned && m.max_positions == 0) { m.max_positions = m.sequence; }
@@ -87,7 +84,7 @@ void read_tables(Reader& in, ModelConfig& m, const ModelConfig* base) {
   } else {
     read_text_tables(in, m, base);
   }
-  m.classes = read_count(in.take("classes"), {0, model_limits::kVocab.most}, m.classes);
+  m.classes = read_count(in.take("classes"), {0, limits::kVocab.most}, m.classes);
   m.types = read_count(in.take("types"), {0, 10'000}, m.types);
   const bool relative = m.positions == models::Positions::relative;
   const std::int64_t buckets =
