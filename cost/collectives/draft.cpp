@@ -34,6 +34,9 @@ CollectivePlan Draft::finish(double payload) && {
   }
   plan_.latency += regime_.start + Seconds{payload / regime_.buffer.value};
   plan_.protocol = regime_.protocol;
+  if (regime_.least.value > 0) {
+    plan_.latency = std::max(plan_.latency, regime_.least - busiest(plan_.transfers));
+  }
   return std::move(plan_);
 }
 
