@@ -83,9 +83,9 @@ std::vector<Regime> h100_regimes(Between ring, Between tree, double tree_ll_shar
           row("LL", {all_reduce, "tree"}, {6.1, chain_step(0.05), tree.ll}, {tree_ll_share}),
           row("LL128", {all_reduce, "tree"}, {9.3, chain_step(0.05), tree.ll128}, {0.36}),
           row("Simple", {all_reduce, "tree"}, {20, chain_step(1.5), tree.simple}, {0.822}),
-          row("LL", {all_reduce, "in_switch"}, {61, 0, tree.in_switch}, {0.667}),
-          row("LL128", {all_reduce, "in_switch"}, {61, 0, tree.in_switch}, {0.667}),
-          row("Simple", {all_reduce, "in_switch"}, {61, 0, tree.in_switch}, {0.667})};
+          row("LL", {all_reduce, "in_switch"}, {61, 0, tree.in_switch}, {0.675}),
+          row("LL128", {all_reduce, "in_switch"}, {61, 0, tree.in_switch}, {0.675}),
+          row("Simple", {all_reduce, "in_switch"}, {61, 0, tree.in_switch}, {0.675})};
 }
 
 Tuning h100() {

@@ -53,6 +53,10 @@ Algorithm in_switch, reduce_broadcast, parameter_server, sharded_server;  // com
 /// Adds a double binary tree all-reduce and returns its latency (tree.cpp).
 Seconds all_reduce_trees(std::span<const int> devices, double bytes, Draft& draft);
 
+/// Time that the channel needs which all transfers together load most; of those inside nodes only,
+/// if so wished.
+Seconds busiest_channel(std::span<const Transfer> transfers, bool inside, Router& router);
+
 /// The devices of each node, nodes in the order of their first device.
 std::vector<std::vector<int>> by_node(std::span<const int> devices, const Topology& topology);
 

@@ -16,8 +16,7 @@ Seconds Draft::send(int from, int to, double bytes) {
 }
 
 Seconds Draft::busiest(std::span<const Transfer> transfers) const {
-  const CollectivePlan part{{}, {}, {transfers.begin(), transfers.end()}, {}};
-  return time_alone(part, router_.topology(), router_);
+  return busiest_channel(transfers, false, router_);
 }
 
 void Draft::end_step(Seconds latency) {
@@ -32,12 +31,38 @@ CollectivePlan Draft::finish(double payload) && {
   if (serial_.value > 0) {
     plan_.latency += std::max(Seconds{}, serial_ - busiest(plan_.transfers));
   }
-  plan_.latency += regime_.start + Seconds{payload / regime_.buffer.value};
+  plan_.latency += regime_.start;
+  if (regime_.buffer < kUnlimited) {
+    const Seconds inside =
+        busiest_channel(plan_.transfers, true, router_) + Seconds{payload / regime_.buffer.value};
+    plan_.latency += std::max(Seconds{}, inside - busiest(plan_.transfers));
+  }
   plan_.protocol = regime_.protocol;
   if (regime_.least.value > 0) {
     plan_.latency = std::max(plan_.latency, regime_.least - busiest(plan_.transfers));
   }
   return std::move(plan_);
+}
+
+Seconds busiest_channel(std::span<const Transfer> transfers, bool inside, Router& router) {
+  const std::vector<Channel>& channels = router.topology().channels;
+  std::vector<std::pair<ChannelId, double>> loads;
+  for (const Transfer& t : transfers) {
+    for (const ChannelId c : router.path(t.from, t.to).channels) {
+      const LinkKind kind = channels[static_cast<std::size_t>(c)].kind;
+      const bool outside = kind == LinkKind::nic || kind == LinkKind::fabric;
+      if (!inside || !outside) { loads.emplace_back(c, t.bytes); }
+    }
+  }
+  std::sort(loads.begin(), loads.end());
+  double slowest = 0;
+  for (std::size_t i = 0; i < loads.size();) {
+    const ChannelId c = loads[i].first;
+    double bytes = 0;
+    for (; i < loads.size() && loads[i].first == c; ++i) { bytes += loads[i].second; }
+    slowest = std::max(slowest, bytes / channels[static_cast<std::size_t>(c)].bandwidth.value);
+  }
+  return {slowest};
 }
 
 std::vector<std::vector<int>> by_node(std::span<const int> devices, const Topology& topology) {

@@ -191,21 +191,8 @@ CollectivePlan plan_parameter_servers(std::span<const int> workers, std::span<co
   return plan;
 }
 
-Seconds time_alone(const CollectivePlan& plan, const Topology& topology, Router& router) {
-  std::vector<std::pair<ChannelId, double>> loads;
-  for (const Transfer& t : plan.transfers) {
-    for (const ChannelId c : router.path(t.from, t.to).channels) { loads.emplace_back(c, t.bytes); }
-  }
-  std::sort(loads.begin(), loads.end());
-  double slowest = 0;
-  for (std::size_t i = 0; i < loads.size();) {
-    const ChannelId c = loads[i].first;
-    double bytes = 0;
-    for (; i < loads.size() && loads[i].first == c; ++i) { bytes += loads[i].second; }
-    slowest =
-        std::max(slowest, bytes / topology.channels[static_cast<std::size_t>(c)].bandwidth.value);
-  }
-  return plan.latency + Seconds{slowest};
+Seconds time_alone(const CollectivePlan& plan, const Topology& /*topology*/, Router& router) {
+  return plan.latency + collectives::busiest_channel(plan.transfers, false, router);
 }
 
 }  // namespace tsim::cost
