@@ -53,8 +53,9 @@ CollectiveProgram tree(CollectiveOp op, int n, int pieces) {
       step.channel = static_cast<std::uint8_t>(c % 2);
       builder.add(step);
     };
-    for (auto r = downwards.rbegin(); r != downwards.rend(); ++r) {
-      if (parent[index(*r)] >= 0) { add(added(*r, parent[index(*r)], c)); }
+    const std::vector<int> upwards(downwards.rbegin(), downwards.rend());
+    for (const int r : upwards) {
+      if (parent[index(r)] >= 0) { add(added(r, parent[index(r)], c)); }
     }
     for (const int r : downwards) {
       if (parent[index(r)] >= 0) { add(handed(parent[index(r)], r, c)); }
