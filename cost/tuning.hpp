@@ -27,7 +27,8 @@ enum class CollectiveOp : std::uint8_t {
 std::string_view name_of(CollectiveOp op);
 
 /// One protocol of a library (NCCL's LL, LL128, Simple) as a piece of alpha and beta:
-///   time = start + steps (path latency + step) + bytes / (share x wire) + payload / buffer
+///   time = start + steps (path latency + step) + max(bytes / (share x wire),
+///          bytes / (share x wire inside nodes) + payload / buffer),   and not less than `least`.
 /// It holds for one operation and one algorithm, or for all where these are left out.
 struct Regime {
   std::string protocol = "simple";
@@ -38,8 +39,10 @@ struct Regime {
   Seconds network_step{};  // the same between nodes
   double share = 1.0;      // of the wires' bandwidth that payload gets, (0, 1]
   BytesPerSecond buffer{std::numeric_limits<double>::infinity()};  // payload through a rank's own
-                                                                   // memory, before or after the
-                                                                   // wires
+                                                                   // memory: beside the wires
+                                                                   // between nodes, not beside
+                                                                   // those inside
+  Seconds least{};  // what the host takes to start it, beside the device's work
   bool operator==(const Regime&) const = default;
 };
 

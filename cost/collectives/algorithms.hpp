@@ -32,16 +32,23 @@ class Draft {
   /// Ends a step of an algorithm whose steps wait for one another: what it sent, on the channel
   /// that takes longest, is over before the next one starts.
   void end_step(Seconds latency);
-  CollectivePlan finish(double payload) &&;
+  /// Adds what the regime asks for once.
+  void finish(double payload);
+  /// Time of the plan with the wires to itself.
+  Seconds time() const { return plan_.latency + busiest(0); }
+  CollectivePlan plan(std::string_view algorithm) &&;
 
  private:
-  Seconds busiest(std::span<const Transfer> transfers) const;
+  Seconds step(int from, int to, const Path& path) const;
+  /// Of the transfers from the first-th on.
+  Seconds busiest(std::size_t first, bool inside = false) const;
 
   const Regime& regime_;
   Router& router_;
   CollectivePlan plan_;
-  std::size_t ended_ = 0;  // transfers of steps that have ended
-  Seconds serial_{};       // time of those steps' busiest channels
+  std::vector<const Path*> paths_;  // of the transfers
+  std::size_t ended_ = 0;           // transfers of steps that have ended
+  Seconds serial_{};                // time of those steps' busiest channels
 };
 
 using Algorithm = void(const Request& request, Draft& draft);
@@ -52,6 +59,11 @@ Algorithm in_switch, reduce_broadcast, parameter_server, sharded_server;  // com
 
 /// Adds a double binary tree all-reduce and returns its latency (tree.cpp).
 Seconds all_reduce_trees(std::span<const int> devices, double bytes, Draft& draft);
+
+/// Time that the channel needs which all these load most, `bytes[i]` along `paths[i]`; of the
+/// channels inside nodes only, if so wished.
+Seconds busiest_channel(std::span<const Path* const> paths, std::span<const Transfer> bytes,
+                        bool inside, const Topology& topology);
 
 /// The devices of each node, nodes in the order of their first device.
 std::vector<std::vector<int>> by_node(std::span<const int> devices, const Topology& topology);

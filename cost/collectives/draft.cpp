@@ -4,37 +4,72 @@
 
 namespace tsim::cost::collectives {
 
-Seconds Draft::step(int from, int to) {
+Seconds Draft::step(int from, int to) { return step(from, to, router_.path(from, to)); }
+
+Seconds Draft::step(int from, int to, const Path& path) const {
   const Topology& t = router_.topology();
   const bool inside = node_of(t, from) == node_of(t, to);
-  return router_.path(from, to).latency + (inside ? regime_.step : regime_.network_step);
+  return path.latency + (inside ? regime_.step : regime_.network_step);
 }
 
 Seconds Draft::send(int from, int to, double bytes) {
+  const Path& path = router_.path(from, to);
   plan_.transfers.push_back({from, to, bytes / regime_.share});
-  return step(from, to);
+  paths_.push_back(&path);
+  return step(from, to, path);
 }
 
-Seconds Draft::busiest(std::span<const Transfer> transfers) const {
-  const CollectivePlan part{{}, {}, {transfers.begin(), transfers.end()}, {}};
-  return time_alone(part, router_.topology(), router_);
+Seconds Draft::busiest(std::size_t first, bool inside) const {
+  return busiest_channel(std::span(paths_).subspan(first),
+                         std::span(plan_.transfers).subspan(first), inside, router_.topology());
 }
 
 void Draft::end_step(Seconds latency) {
-  serial_ += busiest(std::span(plan_.transfers).subspan(ended_));
+  serial_ += busiest(ended_);
   ended_ = plan_.transfers.size();
   plan_.latency += latency;
 }
 
 /// A plan's transfers all run at once, and its busiest channel then takes less time than the steps
 /// one after the other if other channels were busiest in some of them; the difference is waiting.
-CollectivePlan Draft::finish(double payload) && {
-  if (serial_.value > 0) {
-    plan_.latency += std::max(Seconds{}, serial_ - busiest(plan_.transfers));
+void Draft::finish(double payload) {
+  if (serial_.value > 0) { plan_.latency += std::max(Seconds{}, serial_ - busiest(0)); }
+  plan_.latency += regime_.start;
+  if (regime_.buffer < kUnlimited) {
+    const Seconds inside = busiest(0, true) + Seconds{payload / regime_.buffer.value};
+    plan_.latency += std::max(Seconds{}, inside - busiest(0));
   }
-  plan_.latency += regime_.start + Seconds{payload / regime_.buffer.value};
   plan_.protocol = regime_.protocol;
+  if (regime_.least.value > 0) {
+    plan_.latency = std::max(plan_.latency, regime_.least - busiest(0));
+  }
+}
+
+CollectivePlan Draft::plan(std::string_view algorithm) && {
+  plan_.algorithm = algorithm;
   return std::move(plan_);
+}
+
+Seconds busiest_channel(std::span<const Path* const> paths, std::span<const Transfer> bytes,
+                        bool inside, const Topology& topology) {
+  const std::vector<Channel>& channels = topology.channels;
+  std::vector<std::pair<ChannelId, double>> loads;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    for (const ChannelId c : paths[i]->channels) {
+      const LinkKind kind = channels[static_cast<std::size_t>(c)].kind;
+      const bool outside = kind == LinkKind::nic || kind == LinkKind::fabric;
+      if (!inside || !outside) { loads.emplace_back(c, bytes[i].bytes); }
+    }
+  }
+  std::sort(loads.begin(), loads.end());
+  double slowest = 0;
+  for (std::size_t i = 0; i < loads.size();) {
+    const ChannelId c = loads[i].first;
+    double load = 0;
+    for (; i < loads.size() && loads[i].first == c; ++i) { load += loads[i].second; }
+    slowest = std::max(slowest, load / channels[static_cast<std::size_t>(c)].bandwidth.value);
+  }
+  return {slowest};
 }
 
 std::vector<std::vector<int>> by_node(std::span<const int> devices, const Topology& topology) {

@@ -70,13 +70,11 @@ class Choice {
     for (const Regime* regime : regimes_for(router_.topology().tuning, row.op, row.name)) {
       Draft draft(*regime, router_);
       row.plan(request, draft);
-      CollectivePlan plan = std::move(draft).finish(request.payload);
-      plan.algorithm = row.name;
-      const Seconds time = time_alone(plan, router_.topology(), router_);
-      if (!best || time < time_) {
-        time_ = time;
-        best = std::move(plan);
-      }
+      draft.finish(request.payload);
+      const Seconds time = draft.time();
+      if (best && time >= time_) { continue; }
+      time_ = time;
+      best = std::move(draft).plan(row.name);
     }
   }
 
@@ -164,9 +162,8 @@ CollectivePlan plan_all_to_all(std::span<const int> devices, std::span<const dou
   }
   if (most <= 0) { return {"direct", {}, {}, {}}; }
   draft.add_latency(slowest);
-  CollectivePlan plan = std::move(draft).finish(most);
-  plan.algorithm = "direct";
-  return plan;
+  draft.finish(most);
+  return std::move(draft).plan("direct");
 }
 
 CollectivePlan plan_parameter_servers(std::span<const int> workers, std::span<const int> servers,
@@ -186,26 +183,14 @@ CollectivePlan plan_parameter_servers(std::span<const int> workers, std::span<co
   };
   draft.end_step(all_to(workers, servers));
   draft.end_step(all_to(servers, workers));
-  CollectivePlan plan = std::move(draft).finish(to_double(payload));
-  plan.algorithm = "parameter_server";
-  return plan;
+  draft.finish(to_double(payload));
+  return std::move(draft).plan("parameter_server");
 }
 
 Seconds time_alone(const CollectivePlan& plan, const Topology& topology, Router& router) {
-  std::vector<std::pair<ChannelId, double>> loads;
-  for (const Transfer& t : plan.transfers) {
-    for (const ChannelId c : router.path(t.from, t.to).channels) { loads.emplace_back(c, t.bytes); }
-  }
-  std::sort(loads.begin(), loads.end());
-  double slowest = 0;
-  for (std::size_t i = 0; i < loads.size();) {
-    const ChannelId c = loads[i].first;
-    double bytes = 0;
-    for (; i < loads.size() && loads[i].first == c; ++i) { bytes += loads[i].second; }
-    slowest =
-        std::max(slowest, bytes / topology.channels[static_cast<std::size_t>(c)].bandwidth.value);
-  }
-  return plan.latency + Seconds{slowest};
+  std::vector<const Path*> paths;
+  for (const Transfer& t : plan.transfers) { paths.push_back(&router.path(t.from, t.to)); }
+  return plan.latency + collectives::busiest_channel(paths, plan.transfers, false, topology);
 }
 
 }  // namespace tsim::cost

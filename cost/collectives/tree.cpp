@@ -9,31 +9,12 @@
 
 #include "cost/collectives/algorithms.hpp"
 #include "cost/collectives/local_orders.hpp"
+#include "cost/collectives/tree_shape.hpp"
 
 namespace tsim::cost::collectives {
 namespace {
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
-
-/// Parent of rank r > 0 of n in the tree rooted at 0: an in-order tree over 1..n-1, whose levels
-/// are the lowest set bits, so that odd ranks are its leaves.
-int in_order_parent(int r, int n) {
-  const int bit = r & -r;
-  const int above = (r ^ bit) | (bit << 1);
-  return above < n ? above : r ^ bit;
-}
-
-/// Parents by rank in the first tree (root 0), or its complement: mirrored for even n, shifted by
-/// one for odd n, where mirroring would keep the leaves. The root's parent is -1.
-std::vector<int> parents(int n, bool complement) {
-  std::vector<int> parent(index(n), -1);
-  const auto place = [&](int r) {
-    if (!complement) { return r; }
-    return n % 2 == 0 ? n - 1 - r : (r + 1) % n;
-  };
-  for (int r = 1; r < n; ++r) { parent[index(place(r))] = place(in_order_parent(r, n)); }
-  return parent;
-}
 
 /// Parents in a chain that hangs down from `root` on both sides.
 std::vector<int> chain_parents(const std::vector<int>& order, int root) {
@@ -74,8 +55,8 @@ class Planter {
 
   Seconds double_tree(std::span<const int> devices, double bytes) {
     const auto n = static_cast<int>(devices.size());
-    const Seconds first = tree(devices, parents(n, false), bytes / 2);
-    const std::vector<int> parent = parents(n, true);
+    const Seconds first = tree(devices, binary_tree(n, false), bytes / 2);
+    const std::vector<int> parent = binary_tree(n, true);
     const Seconds second = tree(devices, parent, bytes / 2);
     return std::max(first, second + feed(devices, parent, bytes / 2));
   }
@@ -86,7 +67,7 @@ class Planter {
     if (!orders.backbone.empty()) { return chains(devices, orders, head, bytes); }
     std::vector<int> turned(devices.begin(), devices.end());
     std::rotate(turned.begin(), turned.begin() + head, turned.end());
-    return tree(turned, parents(static_cast<int>(turned.size()), false), bytes);
+    return tree(turned, binary_tree(static_cast<int>(turned.size()), false), bytes);
   }
 
  private:

@@ -60,7 +60,11 @@ bool GraphSearch::usable(const Query& q, std::int32_t link, VertexId next) const
   if (l.bandwidth <= q.above || (q.kind && l.kind != *q.kind)) { return false; }
   if (next == q.from || next == q.to) { return true; }
   const Vertex& v = topology_->vertices[index(next)];
-  return v.kind != VertexKind::device && (q.area.all || v.node == q.area.node);
+  if (v.kind == VertexKind::device) { return false; }
+  // A NIC is no switch between the devices that share it: it is passed on the way out or in only.
+  const auto node_of_end = [&](VertexId end) { return topology_->vertices[index(end)].node; };
+  if (v.kind == VertexKind::nic && node_of_end(q.from) == node_of_end(q.to)) { return false; }
+  return q.area.all || v.node == q.area.node;
 }
 
 /// Vertices to look at next, the cheapest first, seen from one end.

@@ -115,6 +115,20 @@ TEST_CASE("NICs are dealt evenly, neighbours first") {
   CHECK(nics == Names{of(0), of(0), of(0), of(1), of(1), of(1), of(2), of(2)});
 }
 
+TEST_CASE("devices that share a NIC do not talk through it") {
+  for (const NodeKind kind : {NodeKind::nvswitch, NodeKind::direct, NodeKind::pcie}) {
+    ClusterSpec spec = nvswitch_cluster(2, 4, {.bandwidth = {400e9}});
+    spec.node.kind = kind;
+    const Cluster c = build_cluster(spec);
+    Router router(c.topology);
+    for (const std::string& name : channel_names(c.topology, router.path(1, 2))) {
+      CHECK(name.find("nic") == std::string::npos);
+    }
+    CHECK(router.path(1, 2).latency.value == Approx(3e-6).epsilon(1e-12));
+    CHECK(slowest(c.topology, router.path(1, 2)).value == 300e9);
+  }
+}
+
 TEST_CASE("several NICs of one device add up") {
   const Cluster c = build_cluster(
       nvswitch_cluster(2, 2, {.nics_per_node = 4, .bandwidth = {25e9}, .latency = {5e-6}}));

@@ -1,0 +1,187 @@
+#include "cost/programs/expand.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cassert>
+#include <numeric>
+#include <utility>
+
+#include "cost/collectives/tree_shape.hpp"
+
+namespace tsim::cost {
+namespace {
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+/// `count` chunks from one place to the same one of another rank.
+Step handed(int from, int to, int chunk, int count = 1) {
+  return {.from = from, .to = to, .source = chunk, .target = chunk, .count = count};
+}
+
+Step added(int from, int to, int chunk, int count = 1) {
+  Step step = handed(from, to, chunk, count);
+  step.reduce = true;
+  return step;
+}
+
+CollectiveProgram ring(CollectiveOp op, int n, int pieces) {
+  std::vector<int> order(index(n));
+  std::iota(order.begin(), order.end(), 0);
+  const std::vector<std::vector<int>> rings(index(pieces), order);
+  return ring_program(op, rings);
+}
+
+CollectiveProgram chain(CollectiveOp op, int n, int pieces) {
+  ProgramBuilder builder("ring", op, n, pieces);
+  for (int c = 0; c < pieces; ++c) {
+    for (int i = 0; i + 1 < n; ++i) {
+      builder.add(op == CollectiveOp::reduce ? added(n - 1 - i, n - 2 - i, c)
+                                             : handed(i, i + 1, c));
+    }
+  }
+  return std::move(builder).finish();
+}
+
+/// Half of the pieces up and down each of the two trees.
+CollectiveProgram tree(CollectiveOp op, int n, int pieces) {
+  ProgramBuilder builder("tree", op, n, 2 * pieces);
+  for (int c = 0; c < 2 * pieces; ++c) {
+    const std::vector<int> parent = collectives::binary_tree(n, c % 2 == 1);
+    const std::vector<int> downwards = collectives::from_root(parent);
+    const auto add = [&](Step step) {
+      step.channel = static_cast<std::uint8_t>(c % 2);
+      builder.add(step);
+    };
+    const std::vector<int> upwards(downwards.rbegin(), downwards.rend());
+    for (const int r : upwards) {
+      if (parent[index(r)] >= 0) { add(added(r, parent[index(r)], c)); }
+    }
+    for (const int r : downwards) {
+      if (parent[index(r)] >= 0) { add(handed(parent[index(r)], r, c)); }
+    }
+  }
+  return std::move(builder).finish();
+}
+
+/// At every distance a rank keeps the half of its run in which its own chunk lies.
+CollectiveProgram halving_doubling(CollectiveOp op, int ranks, int /*pieces*/) {
+  const int n = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
+  ProgramBuilder builder("halving_doubling", op, ranks, n);
+  for (int r = n; r < ranks; ++r) { builder.add(added(r, r - n, 0, n)); }
+  for (int distance = n / 2; distance >= 1; distance /= 2) {
+    for (int r = 0; r < n; ++r) {
+      const int partner = r ^ distance;
+      builder.add(added(r, partner, partner / distance * distance, distance));
+    }
+  }
+  for (int distance = 1; distance < n; distance *= 2) {
+    for (int r = 0; r < n; ++r) {
+      builder.add(handed(r, r ^ distance, r / distance * distance, distance));
+    }
+  }
+  for (int r = n; r < ranks; ++r) { builder.add(handed(r - n, r, 0, n)); }
+  return std::move(builder).finish();
+}
+
+CollectiveProgram bruck(CollectiveOp op, int n, int /*pieces*/) {
+  ProgramBuilder builder("bruck", op, n, n);
+  for (int reach = 1; reach < n; reach *= 2) {
+    const int blocks = std::min(reach, n - reach);
+    for (int r = 0; r < n; ++r) {
+      const int head = std::min(blocks, n - r);  // the run may pass the last chunk
+      const int to = (r + n - reach) % n;
+      builder.add(handed(r, to, r, head));
+      if (blocks > head) { builder.add(handed(r, to, 0, blocks - head)); }
+    }
+  }
+  return std::move(builder).finish();
+}
+
+/// From each rank to each other one, no two to the same one at a time.
+void everyone(ProgramBuilder& builder, int n, auto step) {
+  for (int shift = 1; shift < n; ++shift) {
+    for (int from = 0; from < n; ++from) { builder.add(step(from, (from + shift) % n)); }
+  }
+}
+
+CollectiveProgram direct(CollectiveOp op, int n, int /*pieces*/) {
+  ProgramBuilder builder("direct", op, n, n);
+  const Buffer all = op == CollectiveOp::reduce_scatter ? Buffer::input : Buffer::output;
+  const auto placed = [all](Step step) {
+    step.source_buffer = step.target_buffer = all;
+    return step;
+  };
+  if (op != CollectiveOp::all_gather) {
+    everyone(builder, n, [&](int from, int to) { return placed(added(from, to, to)); });
+  }
+  if (op != CollectiveOp::reduce_scatter) {
+    everyone(builder, n, [&](int from, int to) { return placed(handed(from, to, from)); });
+  }
+  return std::move(builder).finish();
+}
+
+CollectiveProgram star(CollectiveOp op, int n, int /*pieces*/) {
+  ProgramBuilder builder("direct", op, n, n);
+  for (int r = 1; r < n; ++r) {
+    const bool out = op == CollectiveOp::scatter;
+    Step step{.from = out ? 0 : r, .to = out ? r : 0};
+    step.source = out ? r : 0;
+    step.target = out ? 0 : r;
+    step.source_buffer = Buffer::input;
+    builder.add(step);
+  }
+  return std::move(builder).finish();
+}
+
+CollectiveProgram exchange(CollectiveOp op, int n, int /*pieces*/) {
+  ProgramBuilder builder("direct", op, n, n);
+  const auto step = [](int from, int to) {
+    Step s{.from = from, .to = to};
+    s.source = to;
+    s.target = from;
+    s.source_buffer = Buffer::input;
+    return s;
+  };
+  for (int r = 0; r < n; ++r) { builder.add(step(r, r)); }
+  everyone(builder, n, step);
+  return std::move(builder).finish();
+}
+
+struct Row {
+  CollectiveOp op{};
+  std::string_view algorithm;
+  CollectiveProgram (*expand)(CollectiveOp op, int ranks, int pieces);
+};
+
+using enum CollectiveOp;
+constexpr std::array kExpansions{
+    Row{all_reduce, "ring", ring},     Row{all_reduce, "tree", tree},
+    Row{all_reduce, "direct", direct}, Row{all_reduce, "halving_doubling", halving_doubling},
+    Row{reduce_scatter, "ring", ring}, Row{reduce_scatter, "direct", direct},
+    Row{all_gather, "ring", ring},     Row{all_gather, "direct", direct},
+    Row{all_gather, "bruck", bruck},   Row{broadcast, "ring", chain},
+    Row{reduce, "ring", chain},        Row{scatter, "direct", star},
+    Row{gather, "direct", star},       Row{all_to_all, "direct", exchange},
+};
+
+const Row* row_of(CollectiveOp op, std::string_view algorithm) {
+  for (const Row& row : kExpansions) {
+    if (row.op == op && row.algorithm == algorithm) { return &row; }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool has_program(CollectiveOp op, std::string_view algorithm) {
+  return row_of(op, algorithm) != nullptr;
+}
+
+CollectiveProgram expand(CollectiveOp op, std::string_view algorithm, int ranks, int pieces) {
+  const Row* row = row_of(op, algorithm);
+  assert(row != nullptr && ranks >= 1 && pieces >= 1);
+  return row->expand(op, ranks, pieces);
+}
+
+}  // namespace tsim::cost

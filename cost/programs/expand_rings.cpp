@@ -1,0 +1,104 @@
+// Programs of rings, alone and along the dimensions of a grid.
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "cost/programs/expand.hpp"
+
+namespace tsim::cost {
+namespace {
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+int wrapped(int i, int n) { return (i % n + n) % n; }
+
+/// One ring of several: its chunks are those of its number in every rank's share.
+struct RingPass {
+  CollectiveOp op{};
+  std::span<const int> order;
+  int rings = 1;
+  int ring = 0;
+};
+
+/// A reduce-scatter's or an all-gather's n - 1 rounds. Position i of the ring ends the first with
+/// the piece of the rank at i, and starts the second with it.
+void add_rounds(ProgramBuilder& builder, const RingPass& pass, bool reduce) {
+  const int n = static_cast<int>(pass.order.size());
+  const Buffer all = pass.op == CollectiveOp::reduce_scatter ? Buffer::input : Buffer::output;
+  for (int round = 0; round < n - 1; ++round) {
+    for (int i = 0; i < n; ++i) {
+      const int piece = wrapped(reduce ? i - round - 1 : i - round, n);
+      const int chunk = pass.order[index(piece)] * pass.rings + pass.ring;
+      Step step{.from = pass.order[index(i)], .to = pass.order[index((i + 1) % n)]};
+      step.source = step.target = chunk;
+      step.source_buffer = step.target_buffer = all;
+      step.reduce = reduce;
+      step.channel = static_cast<std::uint8_t>(pass.ring);
+      builder.add(step);
+    }
+  }
+}
+
+/// A grid's dimensions. After the reduce-scatters of dimensions 1..k a rank holds the run of chunks
+/// that its places in them lead to: dimension 1 halves (thirds, ...) the buffer first.
+class Grid {
+ public:
+  explicit Grid(std::span<const int> sizes) : sizes_(sizes), runs_{1}, strides_{1} {
+    for (const int size : sizes) { strides_.push_back(strides_.back() * size); }
+    runs_.assign(sizes.size() + 1, ranks());
+    for (std::size_t k = 0; k < sizes.size(); ++k) { runs_[k + 1] = runs_[k] / sizes[k]; }
+  }
+
+  int ranks() const { return strides_.back(); }
+  int place(int rank, std::size_t k) const { return rank / strides_[k] % sizes_[k]; }
+
+  /// First chunk of what a rank holds before dimension k is scattered.
+  int start(int rank, std::size_t k) const {
+    int chunk = 0;
+    for (std::size_t j = 0; j < k; ++j) { chunk += place(rank, j) * runs_[j + 1]; }
+    return chunk;
+  }
+
+  void add_rounds(ProgramBuilder& builder, std::size_t k, bool reduce) const {
+    const int size = sizes_[k], run = runs_[k + 1];
+    for (int round = 0; round < size - 1; ++round) {
+      for (int rank = 0; rank < ranks(); ++rank) {
+        const int at = place(rank, k);
+        const int piece = wrapped(reduce ? at - round - 1 : at - round, size);
+        Step step{.from = rank, .to = rank + ((at + 1) % size - at) * strides_[k]};
+        step.source = step.target = start(rank, k) + piece * run;
+        step.count = run;
+        step.reduce = reduce;
+        builder.add(step);
+      }
+    }
+  }
+
+ private:
+  std::span<const int> sizes_;
+  std::vector<int> runs_;     // by dimension: chunks held before it is scattered
+  std::vector<int> strides_;  // by dimension: how far apart neighbours' ranks are
+};
+
+}  // namespace
+
+CollectiveProgram ring_program(CollectiveOp op, std::span<const std::vector<int>> rings) {
+  const int n = static_cast<int>(rings[0].size()), count = static_cast<int>(rings.size());
+  ProgramBuilder builder("ring", op, n, n * count);
+  for (int r = 0; r < count; ++r) {
+    const RingPass pass{op, rings[index(r)], count, r};
+    if (op != CollectiveOp::all_gather) { add_rounds(builder, pass, true); }
+    if (op != CollectiveOp::reduce_scatter) { add_rounds(builder, pass, false); }
+  }
+  return std::move(builder).finish();
+}
+
+CollectiveProgram grid_program(std::span<const int> sizes) {
+  const Grid grid(sizes);
+  ProgramBuilder builder("grid", CollectiveOp::all_reduce, grid.ranks(), grid.ranks());
+  for (std::size_t k = 0; k < sizes.size(); ++k) { grid.add_rounds(builder, k, true); }
+  for (std::size_t k = sizes.size(); k-- > 0;) { grid.add_rounds(builder, k, false); }
+  return std::move(builder).finish();
+}
+
+}  // namespace tsim::cost
