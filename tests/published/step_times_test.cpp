@@ -28,8 +28,7 @@ TEST_CASE("Korthikanti et al., table 5: each step time within 10 %") {
   // sequence parallelism.
   const std::vector<std::string> full{"/compare=[]"};
   const std::vector<std::string> selective{"/compare=[]", "/strategy/recompute=selective",
-                                           "/strategy/sequence_parallel=true",
-                                           "/strategy/overlap_tensor=true"};
+                                           "/strategy/sequence_parallel=true"};
   const std::vector<std::string> gpt_22b{"/model=gpt-22b", "/cluster/nodes=1",
                                          "/strategy/pipeline=1", "/workload/global_batch=4",
                                          "/workload/micro_batch=4"};
