@@ -59,7 +59,8 @@ TEST_CASE("a run that does not fit has status 1 and names rank, stage, need and 
   CHECK(has(o.err, "; hint: "));
 }
 
-TEST_CASE("wrong input is another thing than what does not fit: it is thrown, with nothing printed") {
+TEST_CASE(
+    "wrong input is another thing than what does not fit: it is thrown, with nothing printed") {
   CHECK_THROWS_AS(run("bert_4mlu.json", {{"/strategy/tensor", "8"}}), sim::InputErrors);
   CHECK_THROWS_AS(run("no_such.json", {}), sim::InputErrors);
   CHECK(cli::kNoAnswer != cli::kWrongInput);

@@ -1,4 +1,5 @@
-// What users of training stacks asked about memory, as figures; each with the thread that it is from.
+// What users of training stacks asked about memory, as figures; each with the thread that it is
+// from.
 #include <doctest/doctest.h>
 
 #include "sim/report/report.hpp"
@@ -34,7 +35,8 @@ TEST_CASE("without replicas ZeRO changes no byte of a whole run (DeepSpeed #237)
   CHECK(answer(s).stages.front().peak == plain.stages.front().peak);
 }
 
-TEST_CASE("8192 tokens of a vocabulary of 151936 keep 4.637 GiB of fp32 logits (Megatron-LM PR #132)") {
+TEST_CASE(
+    "8192 tokens of a vocabulary of 151936 keep 4.637 GiB of fp32 logits (Megatron-LM PR #132)") {
   // tokens x V x 4 bytes = 4.637 GiB on the last stage only; a vocabulary split over t keeps 1/t.
   CHECK(8192.0 * 151936 * 4 / (1 << 30) == doctest::Approx(4.637).epsilon(1e-4));
   const auto logits = [](int tensor) {
@@ -64,7 +66,8 @@ TEST_CASE("bytes of a parameter's states by format (maxtext #606)") {
     return state_sizes(precision, strategies::Optimizer::adam);
   };
   // All fp32 without a master copy: 4 + 4 + 4 before gradients, 80.4 GB for 6.7e9 parameters.
-  const auto fp32 = bytes({.compute = DType::fp32, .gradient = DType::fp32, .master_weights = false});
+  const auto fp32 =
+      bytes({.compute = DType::fp32, .gradient = DType::fp32, .master_weights = false});
   CHECK((fp32.parameter + fp32.optimizer) * 6.7 == doctest::Approx(80.4));
   const auto mixed = bytes({.compute = DType::bf16, .gradient = DType::bf16});
   CHECK((mixed.parameter + mixed.gradient + mixed.optimizer) * 6.7 == doctest::Approx(107.2));
@@ -79,7 +82,9 @@ TEST_CASE("the heaviest stage, not the mean, is what must fit (Megatron-Bridge P
   s.strategy.layers_per_stage = {1, 2, 2, 3};
   const sim::Report r = answer(s);
   Bytes largest;
-  for (const sim::StageReport& stage : r.stages) { largest = std::max(largest, sim::total(stage.peak)); }
+  for (const sim::StageReport& stage : r.stages) {
+    largest = std::max(largest, sim::total(stage.peak));
+  }
   CHECK(r.needed == largest);
   CHECK(sim::total(r.stages[r.heaviest_stage].peak) == largest);
 }

@@ -10,8 +10,8 @@ namespace {
 
 sim::Report answer(const std::string& scenario, std::vector<std::string> overrides) {
   overrides.emplace_back("/compare=[]");
-  const auto file = sim::read_scenario_file(
-      std::string(TSIM_SOURCE_DIR) + "/scenarios/" + scenario, overrides);
+  const auto file =
+      sim::read_scenario_file(std::string(TSIM_SOURCE_DIR) + "/scenarios/" + scenario, overrides);
   return summarise(file.base, run_scenario(file.base));
 }
 
@@ -20,7 +20,8 @@ sim::Report answer(const std::string& scenario, std::vector<std::string> overrid
 TEST_CASE("GPT-3 175B: 32 s on 1024 devices are 137.7 TFLOP/s with recomputation") {
   // Megatron-LM README: 1536 samples, L 96, h 12288, s 2048, V 51200; 138, or 44 % of 312.
   const double h = 12288;
-  const double flops = 96 * 1536.0 * 2048 * 96 * h * h * (1 + 2048 / (6 * h) + 51200 / (16 * 96 * h));
+  const double flops =
+      96 * 1536.0 * 2048 * 96 * h * h * (1 + 2048 / (6 * h) + 51200 / (16 * 96 * h));
   const double rate = flops / (1024 * 32.0) / 1e12;
   CHECK(rate == doctest::Approx(137.7).epsilon(0.001));
   CHECK(rate / 312 == doctest::Approx(0.44).epsilon(0.01));
@@ -28,9 +29,9 @@ TEST_CASE("GPT-3 175B: 32 s on 1024 devices are 137.7 TFLOP/s with recomputation
 
 TEST_CASE("full recomputation takes 1.29 to 1.32 times selective with sequence parallelism") {
   // [arXiv:2205.05198, table 5], 22B on 8 devices, both with overlapped input gradients; +-0.05.
-  const std::vector<std::string> gpt_22b{"/model=gpt-22b", "/cluster/nodes=1",
-                                         "/strategy/pipeline=1", "/workload/global_batch=4",
-                                         "/workload/micro_batch=4", "/strategy/overlap_tensor=true"};
+  const std::vector<std::string> gpt_22b{
+      "/model=gpt-22b",           "/cluster/nodes=1",        "/strategy/pipeline=1",
+      "/workload/global_batch=4", "/workload/micro_batch=4", "/strategy/overlap_tensor=true"};
   std::vector<std::string> selective = gpt_22b;
   selective.insert(selective.end(),
                    {"/strategy/recompute=selective", "/strategy/sequence_parallel=true"});
@@ -72,9 +73,9 @@ TEST_CASE("less bandwidth is never faster, and more ranks move more (astra-sim #
 
 TEST_CASE("communication in all is at least what is exposed, and the parts are the step") {
   for (const std::string layout : {"/strategy/pipeline=4", "/strategy/pipeline=1"}) {
-    const sim::Report r = answer("bert_4mlu.json",
-                                 {layout, layout.back() == '1' ? "/strategy/tensor=4"
-                                                               : "/strategy/tensor=1"});
+    const sim::Report r =
+        answer("bert_4mlu.json",
+               {layout, layout.back() == '1' ? "/strategy/tensor=4" : "/strategy/tensor=1"});
     for (const sim::StageReport& stage : r.stages) {
       const sim::RankTimes& t = stage.times;
       CHECK(t.communication.value >= t.exposed.value - 1e-12);
@@ -85,9 +86,9 @@ TEST_CASE("communication in all is at least what is exposed, and the parts are t
 }
 
 TEST_CASE("fp32 on a device without fp32 matrix units is measured against its vector units") {
-  const sim::Report r = answer("vit_b16.json", {"/precision/compute=fp32",
-                                                "/workload/micro_batch=8",
-                                                "/workload/global_batch=64"});
+  const sim::Report r =
+      answer("vit_b16.json",
+             {"/precision/compute=fp32", "/workload/micro_batch=8", "/workload/global_batch=64"});
   REQUIRE(r.has_peak);
   // 19.5 TFLOP/s [NVIDIA A100 datasheet, 2021], and no run is faster than its device.
   CHECK(r.mfu == doctest::Approx(r.model_tflops_per_device / 19.5).epsilon(1e-9));
