@@ -40,14 +40,14 @@ int memory_chunk(const CollectiveProgram& p, int rank, Buffer buffer, int chunk)
 
 int memory_size(const CollectiveProgram& p) { return (p.in_place ? 1 : 2) * p.chunks + p.scratch; }
 
-ProgramBuilder::ProgramBuilder(std::string name, CollectiveOp op, int ranks, int chunks) {
-  program_.name = std::move(name);
-  program_.op = op;
-  program_.ranks = ranks;
-  program_.chunks = chunks;
-  program_.in_place = op != CollectiveOp::all_to_all;
+ProgramBuilder::ProgramBuilder(std::string name, CollectiveOp op, int ranks, int chunks)
+    : ProgramBuilder(CollectiveProgram{
+          std::move(name), op, ranks, chunks, 0, op != CollectiveOp::all_to_all, {}, {}, {}}) {}
+
+ProgramBuilder::ProgramBuilder(CollectiveProgram empty) : program_(std::move(empty)) {
+  assert(program_.steps.empty() && program_.after.empty());
   program_.first = {0};
-  places_.resize(index(ranks) * index(memory_size(program_)));
+  places_.resize(index(program_.ranks) * index(memory_size(program_)));
 }
 
 ProgramBuilder::PlaceUse& ProgramBuilder::place(int rank, Buffer buffer, int chunk) {

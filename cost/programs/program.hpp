@@ -62,6 +62,8 @@ int memory_size(const CollectiveProgram& program);
 class ProgramBuilder {
  public:
   ProgramBuilder(std::string name, CollectiveOp op, int ranks, int chunks);
+  /// Continues a program without steps, whatever its scratch space and whether it works in place.
+  explicit ProgramBuilder(CollectiveProgram empty);
   void add(const Step& step);
   CollectiveProgram finish() &&;
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/input/import/msccl_algo.hpp"
+#include "sim/input/import/program_limits.hpp"
 
 namespace tsim::sim {
 namespace {
@@ -17,7 +18,6 @@ using cost::StepId;
 using Ids = std::vector<StepId>;
 
 constexpr StepId kNone = 0xffffffffU;
-constexpr std::int64_t kMostMemory = 1 << 22;  // chunks of all ranks that a check can follow
 
 /// Program steps that stand for one step of a thread block.
 struct Parts {
@@ -59,10 +59,12 @@ class Translator {
       if (!advance(b, algo_.blocks[b].steps.size(), problems)) { return std::nullopt; }
     }
     program_.scratch = algo_.scratch + *std::ranges::max_element(scratch_);
-    if (std::int64_t{program_.ranks} * memory_size(program_) > kMostMemory) {
-      problems.add({.found = std::to_string(program_.ranks) + " GPUs of " +
-                             std::to_string(memory_size(program_)) + " chunks",
-                    .expected = "at most " + std::to_string(kMostMemory) + " chunks in all"});
+    std::int64_t moves = 0;
+    for (const cost::Step& step : program_.steps) { moves += step.count; }
+    const std::optional<std::string> memory = too_much_memory(program_);
+    const std::optional<std::string> much = memory ? memory : too_many_moves(moves);
+    if (much) {
+      problems.add({.found = *much, .expected = "a program that can be checked"});
       return std::nullopt;
     }
     fill_rows();
