@@ -40,12 +40,14 @@ int memory_chunk(const CollectiveProgram& p, int rank, Buffer buffer, int chunk)
 
 int memory_size(const CollectiveProgram& p) { return (p.in_place ? 1 : 2) * p.chunks + p.scratch; }
 
-ProgramBuilder::ProgramBuilder(std::string name, CollectiveOp op, int ranks, int chunks) {
+ProgramBuilder::ProgramBuilder(std::string name, CollectiveOp op, int ranks, int chunks,
+                               int scratch) {
   program_.name = std::move(name);
   program_.op = op;
   program_.ranks = ranks;
   program_.chunks = chunks;
-  program_.in_place = op != CollectiveOp::all_to_all;
+  program_.scratch = scratch;
+  program_.in_place = op != CollectiveOp::all_to_all && op != CollectiveOp::send_recv;
   program_.first = {0};
   places_.resize(index(ranks) * index(memory_size(program_)));
 }

@@ -61,7 +61,7 @@ int memory_size(const CollectiveProgram& program);
 /// last write of what it reads, and the last reads and write of what it writes.
 class ProgramBuilder {
  public:
-  ProgramBuilder(std::string name, CollectiveOp op, int ranks, int chunks);
+  ProgramBuilder(std::string name, CollectiveOp op, int ranks, int chunks, int scratch = 0);
   void add(const Step& step);
   CollectiveProgram finish() &&;
 
@@ -82,6 +82,12 @@ class ProgramBuilder {
   std::vector<PlaceUse> places_;
   std::vector<Reader> readers_;
 };
+
+/// Steps each of which waits for the next one, and the last for the first; empty when every step
+/// can run. The program's dependencies exist.
+std::vector<StepId> circle(const CollectiveProgram& program);
+/// "steps wait for each other: 3 for 7, 7 for 3".
+std::string describe_circle(std::span<const StepId> steps);
 
 /// What is wrong with a program: a step or dependency that does not exist, steps that wait for each
 /// other in a circle, a chunk that is read before it is there or added twice, or the first chunk
