@@ -47,7 +47,7 @@ ProgramBuilder::ProgramBuilder(std::string name, CollectiveOp op, int ranks, int
   program_.ranks = ranks;
   program_.chunks = chunks;
   program_.scratch = scratch;
-  program_.in_place = op != CollectiveOp::all_to_all;
+  program_.in_place = op != CollectiveOp::all_to_all && op != CollectiveOp::send_recv;
   program_.first = {0};
   places_.resize(index(ranks) * index(memory_size(program_)));
 }

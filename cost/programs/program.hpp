@@ -89,6 +89,12 @@ class ProgramBuilder {
   std::vector<User> users_;
 };
 
+/// Steps each of which waits for the next one, and the last for the first; empty when every step
+/// can run. The program's dependencies exist.
+std::vector<StepId> circle(const CollectiveProgram& program);
+/// "steps wait for each other: 3 for 7, 7 for 3".
+std::string describe_circle(std::span<const StepId> steps);
+
 /// What is wrong with a program: a step or dependency that does not exist, steps that wait for each
 /// other in a circle, a chunk that is read before it is there or added twice, or the first chunk
 /// that does not end up as the collective demands. None when it implements its collective. Runs
