@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "cost/synthesis/cuts.hpp"
 #include "tests/cost/synthesis/wires.hpp"
 
