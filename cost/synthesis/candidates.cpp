@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 
 #include "cost/collectives.hpp"
 #include "cost/programs/lay_out.hpp"
 #include "cost/synthesis/compose.hpp"
+#include "cost/synthesis/cuts.hpp"
 #include "cost/synthesis/order.hpp"
 
 namespace tsim::cost::synthesis {
@@ -31,21 +33,6 @@ bool keeps_to(const Ways& ways, const CollectiveProgram& program) {
       program.steps, [&](const Step& s) { return s.from == s.to || ways.open(s.from, s.to); });
 }
 
-/// Everybody's whole buffer goes to everybody, who adds.
-CollectiveProgram one_shot(int n) {
-  ProgramBuilder builder("one_shot", CollectiveOp::all_reduce, n, 1);
-  builder.keep_input();
-  for (int shift = 0; shift < n; ++shift) {
-    for (int from = 0; from < n; ++from) {
-      Step step{.from = from, .to = (from + shift) % n};
-      step.source_buffer = Buffer::input;
-      step.reduce = shift > 0;
-      builder.add(step);
-    }
-  }
-  return std::move(builder).finish();
-}
-
 /// Rank from which the farthest one is nearest, there and back.
 int centre(const Ways& ways) {
   const int n = ways.ranks();
@@ -66,42 +53,91 @@ int centre(const Ways& ways) {
   return best;
 }
 
+/// By chunk its owner, n * pieces of them: what a rank receives, all but its own chunks, takes all
+/// ranks the same time. Ranks that receive fast may own nothing.
+std::vector<int> balanced_owners(const Ways& ways, int pieces) {
+  const int n = ways.ranks();
+  std::vector<double> rates;
+  for (int r = 0; r < n; ++r) {
+    RankSet alone(index(n), false);
+    alone[index(r)] = true;
+    rates.push_back(entry_rate(ways, alone));
+  }
+  const double fastest = std::ranges::max(rates);
+  if (std::isinf(fastest)) { return {}; }
+  const auto share = [&](int r, double time) {
+    return std::max(0.0, 1 - time * rates[index(r)] / fastest);
+  };
+  double low = 0, high = fastest / std::ranges::min(rates);
+  for (int i = 0; i < 60; ++i) {
+    const double time = (low + high) / 2;
+    double sum = 0;
+    for (int r = 0; r < n; ++r) { sum += share(r, time); }
+    (sum > 1 ? low : high) = time;
+  }
+  std::vector<int> owners;
+  double due = 0;
+  for (int r = 0; r < n; ++r) {
+    due += share(r, low) * n * pieces;
+    while (static_cast<double>(owners.size()) + 0.5 < due) { owners.push_back(r); }
+  }
+  owners.resize(index(n * pieces), owners.empty() ? 0 : owners.back());
+  return owners;
+}
+
+/// The search's variants, one after the other.
 class Maker {
  public:
   Maker(const SynthesisRequest& request, const Ways& ways)
       : request_(request), ways_(ways), turned_(ways.reversed()) {}
 
   std::vector<MadeProgram> all() {
-    const bool rooted =
-        request_.op == CollectiveOp::broadcast || request_.op == CollectiveOp::reduce;
-    for (const int pieces : numbers_of_pieces(rooted)) {
-      Work work{request_.op, ways_.ranks(), pieces, {}};
-      if (request_.op != CollectiveOp::all_reduce) {
-        propose(work, "");
-        continue;
-      }
-      for (int r = 0; r < ways_.ranks(); ++r) {
-        work.owners.insert(work.owners.end(), index(pieces), r);
-      }
-      propose(work, "");
-      work.owners.assign(index(pieces), centre(ways_));
-      propose(work, "by rank " + std::to_string(work.owners[0]) + ", ");
-    }
-    if (request_.op == CollectiveOp::all_reduce) {
-      CollectiveProgram program = one_shot(ways_.ranks());
-      if (keeps_to(ways_, program)) {
-        found_.push_back({"synthesised, all to all at once", std::move(program)});
+    for (const int pieces : numbers_of_pieces()) {
+      if (request_.op == CollectiveOp::all_reduce) {
+        all_reduces(pieces);
+      } else {
+        propose({request_.op, ways_.ranks(), pieces, {}}, "");
       }
     }
     return std::move(found_);
   }
 
  private:
-  std::vector<int> numbers_of_pieces(bool rooted) const {
+  std::vector<int> numbers_of_pieces() const {
     if (request_.pieces > 0) { return {request_.pieces}; }
-    if (rooted) { return {1, 8, 32, 128}; }
-    if (request_.op == CollectiveOp::all_to_all) { return {1, 2}; }
-    return {1, 2, 4, 8};
+    constexpr int kMost = 256;  // of all ranks together
+    switch (request_.op) {
+      case CollectiveOp::broadcast:
+      case CollectiveOp::reduce: return {1, 8, 32, 128};
+      case CollectiveOp::all_to_all: return {1, 2, 4};
+      default: break;
+    }
+    std::vector<int> numbers{1, 2, 4, 6, 8, 12, 16};
+    std::erase_if(numbers, [&](int k) { return k > 1 && k * ways_.ranks() > kMost; });
+    return numbers;
+  }
+
+  void all_reduces(int pieces) {
+    Work work{CollectiveOp::all_reduce, ways_.ranks(), pieces, {}};
+    for (int r = 0; r < ways_.ranks(); ++r) {
+      work.owners.insert(work.owners.end(), index(pieces), r);
+    }
+    const std::vector<int> even = work.owners;
+    propose(work, "");
+    work.owners = balanced_owners(ways_, pieces);
+    if (!work.owners.empty() && work.owners != even) { propose(work, "uneven parts, "); }
+    work.owners.assign(index(pieces), centre(ways_));
+    propose(work, "by rank " + std::to_string(work.owners[0]) + ", ");
+    if (pieces <= 2) { exchange(pieces); }
+  }
+
+  /// Of latency: everybody's buffer goes everywhere.
+  void exchange(int pieces) {
+    std::vector<Demand> demands;
+    const double chunk = to_double(request_.payload) / pieces;
+    for (int i = 0; i < ways_.ranks() * pieces; ++i) { demands.push_back({i / pieces, -1, chunk}); }
+    const auto routes = find_routes(ways_, demands, kTastes[0].taste, request_.rotations);
+    enter("exchange of whole buffers", pieces, compose_exchange(ways_.ranks(), pieces, routes));
   }
 
   void propose(const Work& work, const std::string& by) {
@@ -120,11 +156,15 @@ class Maker {
       routes.insert(routes.end(), out.begin(), out.end());
       if (std::ranges::find(seen, routes) != seen.end()) { continue; }
       seen.push_back(std::move(routes));
-      const double chunk = to_double(request_.payload) / chunks_of(work);
-      found_.push_back({"synthesised, " + by + std::string(name) + ", " +
-                            std::to_string(work.pieces) + (work.pieces == 1 ? " piece" : " pieces"),
-                        merged(ordered(compose(work, in, out), ways_, chunk))});
+      enter(by + std::string(name), work.pieces, compose(work, in, out));
     }
+  }
+
+  void enter(const std::string& how, int pieces, const CollectiveProgram& program) {
+    const double chunk = to_double(request_.payload) / program.chunks;
+    found_.push_back({"synthesised, " + how + ", " + std::to_string(pieces) +
+                          (pieces == 1 ? " piece" : " pieces"),
+                      merged(ordered(program, ways_, chunk))});
   }
 
   const SynthesisRequest& request_;

@@ -1,6 +1,8 @@
 #include "cost/synthesis/compose.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 namespace tsim::cost::synthesis {
@@ -43,11 +45,30 @@ class Composer {
     }
   }
 
+  /// Down a tree from its root's input; who hands it on keeps it and adds it, others add it.
+  void exchange(const Route& route, int chunk) {
+    std::map<int, Place> places{{route.front().from, {Buffer::input, chunk}}};
+    std::set<int> relays;
+    for (const RouteHop& hop : route) { relays.insert(hop.from); }
+    const Place sum{Buffer::output, chunk};
+    for (const auto& [from, to] : route) {
+      if (!relays.contains(to)) {
+        move(from, to, places.at(from), sum, true);
+        continue;
+      }
+      const Place kept{Buffer::scratch, scratch_[index(to)]++};
+      move(from, to, places.at(from), kept, false);
+      move(to, to, kept, sum, true);
+      places[to] = kept;
+    }
+  }
+
   void keep(int rank, Place start, Place end) { move(rank, rank, start, end, false); }
 
-  CollectiveProgram program() const {
+  CollectiveProgram program(bool keep_input = false) const {
     const int most = *std::max_element(scratch_.begin(), scratch_.end());
     ProgramBuilder builder("synthesised", work_.op, work_.ranks, chunks_of(work_), most);
+    if (keep_input) { builder.keep_input(); }
     for (const Step& step : steps_) { builder.add(step); }
     return std::move(builder).finish();
   }
@@ -141,6 +162,18 @@ CollectiveProgram compose(const Work& work, std::span<const Route> routes_in,
     composer.spread(routes[i], {buffer, static_cast<int>(i)});
   }
   return composer.program();
+}
+
+CollectiveProgram compose_exchange(int ranks, int pieces, std::span<const Route> routes) {
+  const Work work{all_reduce, ranks, pieces, std::vector<int>(index(pieces), 0)};
+  Composer composer(work);
+  for (int r = 0; r < ranks; ++r) {
+    for (int k = 0; k < pieces; ++k) { composer.keep(r, {Buffer::input, k}, {Buffer::output, k}); }
+  }
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    composer.exchange(routes[i], static_cast<int>(i) % pieces);
+  }
+  return composer.program(true);
 }
 
 }  // namespace tsim::cost::synthesis

@@ -31,4 +31,8 @@ bool inwards(CollectiveOp op);
 CollectiveProgram compose(const Work& work, std::span<const Route> routes_in,
                           std::span<const Route> routes);
 
+/// All-reduce in which everybody's whole buffer goes to everybody, who adds: `routes` of demands
+/// {rank, -1}, `pieces` of each rank after the other.
+CollectiveProgram compose_exchange(int ranks, int pieces, std::span<const Route> routes);
+
 }  // namespace tsim::cost::synthesis

@@ -36,12 +36,11 @@ class Market {
   const std::vector<double>& loads() const { return loads_; }
 
   /// What each arc costs a demand of `bytes`, row by row.
-  void price(double bytes, std::vector<double>& costs) {
-    constexpr double kSteepness = 8;
+  void price(double bytes, double steepness, std::vector<double>& costs) {
     const double most = largest();
     prices_.resize(loads_.size());
     for (std::size_t c = 0; c < loads_.size(); ++c) {
-      const double price = most > 0 ? std::exp(kSteepness * (loads_[c] / most - 1)) : 1;
+      const double price = most > 0 ? std::exp(steepness * (loads_[c] / most - 1)) : 1;
       prices_[c] = price * bytes * ways_.paces()[c];
     }
     const int n = ways_.ranks();
@@ -190,7 +189,7 @@ std::vector<Route> find_routes(const Ways& ways, std::span<const Demand> demands
         }
       }
       if (routes[i].empty() || !is_open(routes[i], ways)) {
-        market.price(demands[i].bytes, costs);
+        market.price(demands[i].bytes, 2.0 + round, costs);
         const double depth = demands[i].target >= 0 ? 1 : taste.depth;
         routes[i] = Tree(ways.ranks(), costs, depth).grown(demands[i]);
       }

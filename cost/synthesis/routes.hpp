@@ -43,8 +43,8 @@ struct Rotation {
 
 /// A route for every demand. Demands are laid one by one on what the ones before them load: an
 /// arc costs (a share of) its latency and its bytes' time on each channel, times a price that grows
-/// with what the channel is loaded with, up to 1 for the most loaded one. The round with the
-/// smallest largest load is kept.
+/// with what the channel is loaded with, up to 1 for the most loaded one, the steeper the later.
+/// The round with the smallest largest load is kept.
 ///   [multiplicative weights: Garg & Koenemann, FOCS 1998; laying again: McMurchie & Ebeling,
 ///    "PathFinder", FPGA 1995]
 /// All ranks must reach all others. `rotations`: see Rotation; turns that lead over ways that are

@@ -107,6 +107,7 @@ class Contest {
   Contest(const Judge& judge, const Progress& progress) : judge_(judge), progress_(progress) {}
 
   void enter(Candidate candidate, const StepCosts& costs, CollectiveProgram program) {
+    candidate.steps = program.steps.size();
     candidates_.push_back(std::move(candidate));
     entries_.push_back({costs, std::move(program)});
   }
@@ -122,8 +123,8 @@ class Contest {
     Synthesis result;
     int done = 0;
     for (const std::size_t i : order) {
-      run(i, result, done == 0);
-      if (progress_) { progress_(++done, static_cast<int>(order.size())); }
+      run(i, result, done++ == 0);
+      if (progress_) { progress_(done, static_cast<int>(order.size())); }
     }
     result.program = std::move(entries_[result.winner].program);
     result.costs = entries_[result.winner].costs;
@@ -170,13 +171,11 @@ Synthesis synthesise(const SynthesisRequest& request, Router& router, const Judg
   if (!views[0].ways.connected()) { throw unreachable(request, router.topology()); }
   Contest contest(judge, progress);
   for (LibraryProgram& p : library_programs(request, views[0].ways, router)) {
-    contest.enter({p.name, true, p.protocol, p.program.steps.size()}, p.costs,
-                  std::move(p.program));
+    contest.enter({p.name, true, p.protocol}, p.costs, std::move(p.program));
   }
   for (MadeProgram& made : made_programs(request, views[0].ways)) {
     const Outlook outlook = outlook_for(made.program, payload, views);
-    contest.enter({made.name, false, views[outlook.view].regime->protocol,
-                   made.program.steps.size(), outlook.least},
+    contest.enter({made.name, false, views[outlook.view].regime->protocol, 0, outlook.least},
                   outlook.costs, std::move(made.program));
   }
   Synthesis result = std::move(contest).result();
