@@ -40,7 +40,8 @@ struct Schedule {
   std::string_view name;
   std::string_view summary;
   Placement placement = Placement::loop;
-  int chunks = 1;  // of every stage; 0: any number
+  int chunks = 1;        // of every stage; 0: any number
+  int usual_chunks = 1;  // of any number, the one to take when none is given
   bool splits_backward = false;
   PipelineOrder (*order)(const PipelineShape&, const OrderCosts&) = nullptr;
   /// Seconds that a stage idles in an iteration, all stages equal and messages free; null when no

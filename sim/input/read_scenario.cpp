@@ -47,7 +47,7 @@ Scenario read_one(const Json& document, const fs::path& file, Problems& problems
   s.model = read_model(in.take("model"), folder);
   s.workload = read_workload(in.take("workload"));
   const cost::ClusterSpec cluster = read_cluster(in.take("cluster"), folder);
-  s.strategy = read_strategy(in.take("strategy"), in.take("precision"));
+  s.strategy = read_strategy(in.take("strategy"), in.take("precision"), folder);
   s.fold = read_choice(in.take("fold"), kFolds, 0) == 0 ? Fold::automatic : Fold::none;
   s.allowance = read_real(in.take("memory_allowance"), {.least = 0.0, .most = 1.0}, 0.0);
   in.take("compare");

@@ -79,6 +79,7 @@ constexpr std::array kSchedules{
              .summary = "waves: 2 chunks a stage for each",
              .placement = Placement::wave,
              .chunks = 0,
+             .usual_chunks = 2,
              .order = without_costs<hanayo>,
              .idle = hanayo_idle,
              .demand = hanayo_demand},
