@@ -48,7 +48,7 @@ Scenario read_one(const Json& document, const fs::path& file, Problems& problems
   s.workload = read_workload(in.take("workload"));
   const Place cluster_place = in.take("cluster");
   ClusterInput cluster = read_cluster_input(cluster_place, folder);
-  s.strategy = read_strategy(in.take("strategy"), in.take("precision"));
+  s.strategy = read_strategy(in.take("strategy"), in.take("precision"), folder);
   s.fold = read_choice(in.take("fold"), kFolds, 0) == 0 ? Fold::automatic : Fold::none;
   s.allowance = read_real(in.take("memory_allowance"), {.least = 0.0, .most = 1.0}, 0.0);
   in.take("compare");
