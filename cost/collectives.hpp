@@ -16,6 +16,14 @@ struct Transfer {
   double bytes = 0;      // not whole: an aggregated ring hop carries 2(n-1)/n of the buffer
 };
 
+/// What a library adds to the wires' own costs when a collective runs step by step.
+struct StepCosts {
+  Seconds once{};                  // before the first step
+  Seconds step{}, network_step{};  // each step inside a node, or between nodes, beside its path
+  Seconds least{};                 // of the whole collective
+  double share = 1.0;              // of the wires' bandwidth that payload gets
+};
+
 /// A collective with its steps added up: after `latency` all transfers run at once, and it is over
 /// when the last one ends.
 struct CollectivePlan {
@@ -23,6 +31,7 @@ struct CollectivePlan {
   Seconds latency;        // all alpha terms, path latencies included
   std::vector<Transfer> transfers;
   std::string protocol{};  // the regime of the library that it runs in
+  StepCosts costs{};       // that regime's, for its steps one by one
 };
 
 /// Plans `op` over `devices` (distinct).

@@ -34,13 +34,16 @@ void Draft::end_step(Seconds latency) {
 /// one after the other if other channels were busiest in some of them; the difference is waiting.
 void Draft::finish(double payload) {
   if (serial_.value > 0) { plan_.latency += std::max(Seconds{}, serial_ - busiest(0)); }
-  plan_.latency += regime_.start;
+  StepCosts& costs = plan_.costs;
+  costs = {regime_.start, regime_.step, regime_.network_step, {}, regime_.share};
   if (regime_.buffer < kUnlimited) {
     const Seconds inside = busiest(0, true) + Seconds{payload / regime_.buffer.value};
-    plan_.latency += std::max(Seconds{}, inside - busiest(0));
+    costs.once += std::max(Seconds{}, inside - busiest(0));
   }
+  plan_.latency += costs.once;
   plan_.protocol = regime_.protocol;
   if (regime_.least.value > 0) {
+    costs.least = regime_.least;
     plan_.latency = std::max(plan_.latency, regime_.least - busiest(0));
   }
 }

@@ -9,24 +9,13 @@
 
 #include "cost/collectives/algorithms.hpp"
 #include "cost/collectives/local_orders.hpp"
+#include "cost/collectives/spanning_trees.hpp"
 #include "cost/collectives/tree_shape.hpp"
 
 namespace tsim::cost::collectives {
 namespace {
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
-
-/// Parents in a chain that hangs down from `root` on both sides.
-std::vector<int> chain_parents(const std::vector<int>& order, int root) {
-  std::vector<int> parent(order.size(), -1);
-  const auto at = std::ranges::find(order, root) - order.begin();
-  for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(order.size()); ++i) {
-    const auto here = index(order[static_cast<std::size_t>(i)]);
-    if (i > at) { parent[here] = order[static_cast<std::size_t>(i - 1)]; }
-    if (i < at) { parent[here] = order[static_cast<std::size_t>(i + 1)]; }
-  }
-  return parent;
-}
 
 /// Adds trees to a plan, in the directions that the operation needs. All return the latency of the
 /// way between root and deepest leaf, once for each direction.
@@ -61,33 +50,17 @@ class Planter {
     return std::max(first, second + feed(devices, parent, bytes / 2));
   }
 
-  /// The tree of one node's devices under devices[head].
+  /// The trees of one node's devices under devices[head].
   Seconds local_tree(std::span<const int> devices, int head, double bytes) {
-    const Router::LocalOrders& orders = local_orders(devices, draft_.router());
-    if (!orders.backbone.empty()) { return chains(devices, orders, head, bytes); }
-    std::vector<int> turned(devices.begin(), devices.end());
-    std::rotate(turned.begin(), turned.begin() + head, turned.end());
-    return tree(turned, binary_tree(static_cast<int>(turned.size()), false), bytes);
+    const auto trees = local_trees(devices, head, draft_.router());
+    Seconds deepest;
+    for (const std::vector<int>& parent : trees) {
+      deepest = std::max(deepest, tree(devices, parent, bytes / static_cast<double>(trees.size())));
+    }
+    return deepest + waiting(devices, local_orders(devices, draft_.router()), bytes);
   }
 
  private:
-  /// One chain for each pair of rings, or along the backbone.
-  Seconds chains(std::span<const int> devices, const Router::LocalOrders& orders, int head,
-                 double bytes) {
-    const std::size_t count = orders.closed ? (orders.rings.size() + 1) / 2 : 1;
-    Seconds deepest;
-    for (std::size_t i = 0; i < count; ++i) {
-      // A ring and its reverse, which stand side by side, would use the same links.
-      std::vector<int> order = count > 1 ? orders.rings[2 * i] : orders.backbone;
-      if (orders.closed) {
-        std::rotate(order.begin(), std::ranges::find(order, head), order.end());
-      }
-      deepest = std::max(
-          deepest, tree(devices, chain_parents(order, head), bytes / static_cast<double>(count)));
-    }
-    return deepest + waiting(devices, orders, bytes);
-  }
-
   /// The one chain of a node without rings is one channel of the library, which keeps to one lane
   /// of each bundle of links. (NCCL: no more tree channels than ring channels.) What it takes
   /// longer than the whole bundle would.
@@ -131,10 +104,7 @@ void tree(const Request& request, Draft& draft) {
                             : planter.local_tree(request.devices, 0, request.payload));
     return;
   }
-  std::size_t turns = 1;  // a rooted collective's root is the only head of its node
-  if (request.op == CollectiveOp::all_reduce) {
-    turns = std::ranges::min_element(nodes, {}, [](const auto& n) { return n.size(); })->size();
-  }
+  const std::size_t turns = head_turns(request.op, nodes);
   const double bytes = request.payload / static_cast<double>(turns);
   Seconds slowest;
   for (std::size_t turn = 0; turn < turns; ++turn) {

@@ -33,35 +33,15 @@ CollectiveProgram ring(CollectiveOp op, int n, int pieces) {
 }
 
 CollectiveProgram chain(CollectiveOp op, int n, int pieces) {
-  ProgramBuilder builder("ring", op, n, pieces);
-  for (int c = 0; c < pieces; ++c) {
-    for (int i = 0; i + 1 < n; ++i) {
-      builder.add(op == CollectiveOp::reduce ? added(n - 1 - i, n - 2 - i, c)
-                                             : handed(i, i + 1, c));
-    }
-  }
-  return std::move(builder).finish();
+  std::vector<int> order(index(n));
+  std::iota(order.begin(), order.end(), 0);
+  return chain_program(op, std::vector<std::vector<int>>{order}, pieces);
 }
 
 /// Half of the pieces up and down each of the two trees.
 CollectiveProgram tree(CollectiveOp op, int n, int pieces) {
-  ProgramBuilder builder("tree", op, n, 2 * pieces);
-  for (int c = 0; c < 2 * pieces; ++c) {
-    const std::vector<int> parent = collectives::binary_tree(n, c % 2 == 1);
-    const std::vector<int> downwards = collectives::from_root(parent);
-    const auto add = [&](Step step) {
-      step.channel = static_cast<std::uint8_t>(c % 2);
-      builder.add(step);
-    };
-    const std::vector<int> upwards(downwards.rbegin(), downwards.rend());
-    for (const int r : upwards) {
-      if (parent[index(r)] >= 0) { add(added(r, parent[index(r)], c)); }
-    }
-    for (const int r : downwards) {
-      if (parent[index(r)] >= 0) { add(handed(parent[index(r)], r, c)); }
-    }
-  }
-  return std::move(builder).finish();
+  const std::vector trees{collectives::binary_tree(n, false), collectives::binary_tree(n, true)};
+  return tree_program(op, trees, pieces);
 }
 
 /// At every distance a rank keeps the half of its run in which its own chunk lies.
@@ -148,6 +128,39 @@ CollectiveProgram exchange(CollectiveOp op, int n, int /*pieces*/) {
   return std::move(builder).finish();
 }
 
+/// From each rank to the next one; none waits for another.
+CollectiveProgram line(CollectiveOp op, int n, int /*pieces*/) {
+  ProgramBuilder builder("direct", op, n, 1);
+  for (int r = 0; r + 1 < n; ++r) {
+    Step step = handed(r, r + 1, 0);
+    step.source_buffer = Buffer::input;
+    builder.add(step);
+  }
+  return std::move(builder).finish();
+}
+
+/// Nothing moves: in round k a rank tells the one 2^k further on that it has heard of round k - 1.
+CollectiveProgram dissemination(CollectiveOp op, int n, int /*pieces*/) {
+  const int rounds = std::bit_width(static_cast<unsigned>(n - 1));
+  ProgramBuilder builder("dissemination", op, n, rounds + 1);
+  for (int k = 0; k < rounds; ++k) {
+    for (int r = 0; r < n; ++r) {
+      Step step = handed(r, (r + (1 << k)) % n, k);
+      step.target = k + 1;
+      builder.add(step);
+    }
+  }
+  return std::move(builder).finish();
+}
+
+/// The first rank adds up what all others send, then sends them the sum.
+CollectiveProgram server(CollectiveOp op, int n, int /*pieces*/) {
+  ProgramBuilder builder("parameter_server", op, n, 1);
+  for (int r = 1; r < n; ++r) { builder.add(added(r, 0, 0)); }
+  for (int r = 1; r < n; ++r) { builder.add(handed(0, r, 0)); }
+  return std::move(builder).finish();
+}
+
 struct Row {
   CollectiveOp op{};
   std::string_view algorithm;
@@ -156,13 +169,26 @@ struct Row {
 
 using enum CollectiveOp;
 constexpr std::array kExpansions{
-    Row{all_reduce, "ring", ring},     Row{all_reduce, "tree", tree},
-    Row{all_reduce, "direct", direct}, Row{all_reduce, "halving_doubling", halving_doubling},
-    Row{reduce_scatter, "ring", ring}, Row{reduce_scatter, "direct", direct},
-    Row{all_gather, "ring", ring},     Row{all_gather, "direct", direct},
-    Row{all_gather, "bruck", bruck},   Row{broadcast, "ring", chain},
-    Row{reduce, "ring", chain},        Row{scatter, "direct", star},
-    Row{gather, "direct", star},       Row{all_to_all, "direct", exchange},
+    Row{all_reduce, "ring", ring},
+    Row{all_reduce, "tree", tree},
+    Row{all_reduce, "direct", direct},
+    Row{all_reduce, "halving_doubling", halving_doubling},
+    Row{reduce_scatter, "ring", ring},
+    Row{reduce_scatter, "direct", direct},
+    Row{all_gather, "ring", ring},
+    Row{all_gather, "direct", direct},
+    Row{all_gather, "bruck", bruck},
+    Row{broadcast, "ring", chain},
+    Row{broadcast, "tree", tree},
+    Row{reduce, "ring", chain},
+    Row{reduce, "tree", tree},
+    Row{scatter, "direct", star},
+    Row{gather, "direct", star},
+    Row{all_to_all, "direct", exchange},
+    Row{send_recv, "direct", line},
+    Row{barrier, "dissemination", dissemination},
+    Row{all_reduce, "sharded_server", direct},
+    Row{all_reduce, "parameter_server", server},
 };
 
 const Row* row_of(CollectiveOp op, std::string_view algorithm) {

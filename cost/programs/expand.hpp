@@ -16,8 +16,20 @@ CollectiveProgram expand(CollectiveOp op, std::string_view algorithm, int ranks,
 /// reduce-scatter or all-gather.
 CollectiveProgram ring_program(CollectiveOp op, std::span<const std::vector<int>> rings);
 
+/// Broadcast or reduce along chains from, or to, the first rank of each order side by side, each
+/// for an equal part of the buffer in `pieces` that follow one another.
+CollectiveProgram chain_program(CollectiveOp op, std::span<const std::vector<int>> orders,
+                                int pieces = 1);
+
+/// All-reduce, broadcast or reduce along trees side by side, given by their parents (-1 at the
+/// root), each for an equal part of the buffer in `pieces` that follow one another. A rooted
+/// collective's rank 0 hands what is its to the root of a tree that has another one, or gets it.
+CollectiveProgram tree_program(CollectiveOp op, std::span<const std::vector<int>> parents,
+                               int pieces = 1);
+
 /// All-reduce along the dimensions of a grid, the first one varying fastest with the rank:
-/// reduce-scatter along each in turn, then all-gather back.
-CollectiveProgram grid_program(std::span<const int> sizes);
+/// reduce-scatter along each in turn, then all-gather back, for `pieces` of the buffer that do not
+/// wait for each other.
+CollectiveProgram grid_program(std::span<const int> sizes, int pieces = 1);
 
 }  // namespace tsim::cost

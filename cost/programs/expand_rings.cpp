@@ -59,14 +59,15 @@ class Grid {
     return chunk;
   }
 
-  void add_rounds(ProgramBuilder& builder, std::size_t k, bool reduce) const {
+  /// Of the piece that starts at chunk `base`.
+  void add_rounds(ProgramBuilder& builder, std::size_t k, bool reduce, int base) const {
     const int size = sizes_[k], run = runs_[k + 1];
     for (int round = 0; round < size - 1; ++round) {
       for (int rank = 0; rank < ranks(); ++rank) {
         const int at = place(rank, k);
         const int piece = wrapped(reduce ? at - round - 1 : at - round, size);
         Step step{.from = rank, .to = rank + ((at + 1) % size - at) * strides_[k]};
-        step.source = step.target = start(rank, k) + piece * run;
+        step.source = step.target = base + start(rank, k) + piece * run;
         step.count = run;
         step.reduce = reduce;
         builder.add(step);
@@ -93,11 +94,33 @@ CollectiveProgram ring_program(CollectiveOp op, std::span<const std::vector<int>
   return std::move(builder).finish();
 }
 
-CollectiveProgram grid_program(std::span<const int> sizes) {
+CollectiveProgram chain_program(CollectiveOp op, std::span<const std::vector<int>> orders,
+                                int pieces) {
+  const int n = static_cast<int>(orders[0].size()), count = static_cast<int>(orders.size());
+  ProgramBuilder builder("ring", op, n, count * pieces);
+  const bool reduce = op == CollectiveOp::reduce;
+  for (int c = 0; c < count * pieces; ++c) {
+    const std::vector<int>& order = orders[index(c % count)];
+    for (int i = 0; i + 1 < n; ++i) {
+      const int near = reduce ? n - 2 - i : i;
+      Step step{.from = order[index(near)], .to = order[index(near + 1)], .source = c, .target = c};
+      if (reduce) { std::swap(step.from, step.to); }
+      step.reduce = reduce;
+      step.channel = static_cast<std::uint8_t>(c % count);
+      builder.add(step);
+    }
+  }
+  return std::move(builder).finish();
+}
+
+CollectiveProgram grid_program(std::span<const int> sizes, int pieces) {
   const Grid grid(sizes);
-  ProgramBuilder builder("grid", CollectiveOp::all_reduce, grid.ranks(), grid.ranks());
-  for (std::size_t k = 0; k < sizes.size(); ++k) { grid.add_rounds(builder, k, true); }
-  for (std::size_t k = sizes.size(); k-- > 0;) { grid.add_rounds(builder, k, false); }
+  ProgramBuilder builder("grid", CollectiveOp::all_reduce, grid.ranks(), grid.ranks() * pieces);
+  for (int piece = 0; piece < pieces; ++piece) {
+    const int base = piece * grid.ranks();
+    for (std::size_t k = 0; k < sizes.size(); ++k) { grid.add_rounds(builder, k, true, base); }
+    for (std::size_t k = sizes.size(); k-- > 0;) { grid.add_rounds(builder, k, false, base); }
+  }
   return std::move(builder).finish();
 }
 

@@ -171,8 +171,8 @@ std::optional<std::string> bad_reference(const CollectiveProgram& p) {
   return std::nullopt;
 }
 
-/// An order that the dependencies allow, with the lowest (or highest) step that is free next;
-/// shorter than the program when steps wait for each other in a circle.
+/// An order that the dependencies allow, with the lowest (or highest) step that is free next. There
+/// is no circle.
 std::vector<StepId> order(const CollectiveProgram& p, bool lowest) {
   std::vector<std::uint32_t> waits(p.steps.size(), 0), begin(p.steps.size() + 1, 0);
   for (const StepId before : p.after) { ++begin[before + 1]; }
@@ -202,11 +202,9 @@ std::vector<StepId> order(const CollectiveProgram& p, bool lowest) {
 
 std::optional<std::string> fault(const CollectiveProgram& p) {
   if (auto bad = bad_reference(p)) { return bad; }
+  if (const auto steps = circle(p); !steps.empty()) { return describe_circle(steps); }
   for (const bool lowest : {true, false}) {
     const std::vector<StepId> sequence = order(p, lowest);
-    if (sequence.size() < p.steps.size()) {
-      return std::to_string(p.steps.size() - sequence.size()) + " steps wait for each other";
-    }
     Machine machine(p);
     for (const StepId step : sequence) {
       if (auto wrong = machine.run(step)) { return wrong; }

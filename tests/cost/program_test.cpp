@@ -149,11 +149,13 @@ TEST_CASE("a missing dependency is found though the steps are listed in the righ
   CHECK(fault_of(program) == "step 1 reads rank 1, output chunk 0, where nothing has been put yet");
 }
 
-TEST_CASE("steps that wait for each other are counted") {
+TEST_CASE("steps that wait for each other are named") {
   CollectiveProgram program = expand(CollectiveOp::broadcast, "ring", 3);
   program.after = {1, 0};
   program.first = {0, 1, 2};
-  CHECK(fault_of(program) == "2 steps wait for each other");
+  CHECK(fault_of(program) == "steps wait for each other: 0 for 1, 1 for 0");
+  program.after = {1};
+  CHECK(circle(program) == std::vector<StepId>{1});  // step 1 waits for itself
 }
 
 TEST_CASE("ranks, chunks and dependencies must exist") {

@@ -104,7 +104,8 @@ ReadStep read_step(const Place& place, const Sizes& sizes, std::size_t steps) {
 /// Dependencies that the order of the steps implies.
 cost::CollectiveProgram in_order(const cost::CollectiveProgram& head,
                                  const std::vector<ReadStep>& steps) {
-  cost::ProgramBuilder builder(head);
+  cost::ProgramBuilder builder(head.name, head.op, head.ranks, head.chunks, head.scratch);
+  if (!head.in_place) { builder.keep_input(); }
   for (const ReadStep& read : steps) { builder.add(read.step); }
   return std::move(builder).finish();
 }

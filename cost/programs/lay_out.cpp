@@ -1,0 +1,142 @@
+#include "cost/programs/lay_out.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "cost/collectives/algorithms.hpp"
+#include "cost/collectives/ring_orders.hpp"
+#include "cost/collectives/spanning_trees.hpp"
+#include "cost/programs/expand.hpp"
+
+namespace tsim::cost {
+namespace {
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+/// Pieces in which each of `lanes` trees or chains hands on its part.
+int pieces_of(Bytes payload, std::size_t lanes) {
+  constexpr std::int64_t kPiece = 128 * 1024, kMost = 128;
+  const std::int64_t part = payload.value / static_cast<std::int64_t>(lanes);
+  return static_cast<int>(std::clamp<std::int64_t>(part / kPiece, 1, kMost));
+}
+
+std::optional<CollectiveProgram> rings_on(CollectiveOp op, std::span<const int> devices,
+                                          Bytes payload, Router& router) {
+  std::vector<std::vector<int>> orders = ring_ranks(devices, router);
+  if (orders.empty()) { return std::nullopt; }
+  if (op != CollectiveOp::broadcast && op != CollectiveOp::reduce) {
+    return ring_program(op, orders);
+  }
+  for (std::vector<int>& order : orders) {
+    std::rotate(order.begin(), std::ranges::find(order, 0), order.end());
+  }
+  return chain_program(op, orders, pieces_of(payload, orders.size()));
+}
+
+/// Ranks node by node, all nodes with equally many; empty where they have not.
+std::vector<std::vector<int>> equal_nodes(std::span<const int> devices, const Topology& topology) {
+  std::map<int, int> rank_of;
+  for (std::size_t r = 0; r < devices.size(); ++r) { rank_of[devices[r]] = static_cast<int>(r); }
+  std::vector<std::vector<int>> nodes = collectives::by_node(devices, topology);
+  for (std::vector<int>& node : nodes) {
+    if (node.size() != nodes[0].size()) { return {}; }
+    std::ranges::transform(node, node.begin(), [&](int device) { return rank_of.at(device); });
+  }
+  return nodes;
+}
+
+std::optional<CollectiveProgram> grid_on(std::span<const int> devices, int pieces,
+                                         const Topology& topology) {
+  const auto nodes = equal_nodes(devices, topology);
+  if (nodes.empty()) { return std::nullopt; }
+  std::vector<int> ranks;
+  for (const std::vector<int>& node : nodes) {
+    ranks.insert(ranks.end(), node.begin(), node.end());
+  }
+  const std::vector<int> sizes{static_cast<int>(nodes[0].size()), static_cast<int>(nodes.size())};
+  CollectiveProgram program = grid_program(sizes, pieces);
+  for (Step& step : program.steps) {
+    step.from = ranks[index(step.from)];
+    step.to = ranks[index(step.to)];
+  }
+  return program;
+}
+
+Step step_between(int from, int to, Buffer source_buffer, int source) {
+  Step step{.from = from, .to = to};
+  step.source_buffer = source_buffer;
+  step.source = source;
+  return step;
+}
+
+/// All-to-all that changes rails inside nodes, then goes along them: what neighbour i has for
+/// node b waits as chunk b * local + i in the scratch space of the rank on the right rail.
+std::optional<CollectiveProgram> rails_on(std::span<const int> devices, const Topology& topology) {
+  const auto nodes = equal_nodes(devices, topology);
+  if (nodes.empty()) { return std::nullopt; }
+  const int count = static_cast<int>(nodes.size()), local = static_cast<int>(nodes[0].size());
+  const int n = static_cast<int>(devices.size());
+  for (int i = 0; i < n; ++i) {
+    // A node's ranks must be numbered one after the other: its part of a rank's output is one run.
+    if (nodes[index(i / local)][index(i % local)] != i) { return std::nullopt; }
+  }
+  ProgramBuilder builder("rails", CollectiveOp::all_to_all, n, n, n);
+  for (int from = 0; from < n; ++from) {
+    for (int turn = 0; turn < local; ++turn) {
+      const int place = (from + turn) % local, here = from / local * local;
+      for (int node = 0; node < count; ++node) {
+        Step step = step_between(from, here + place, Buffer::input, node * local + place);
+        step.target_buffer = Buffer::scratch;
+        step.target = node * local + from % local;
+        builder.add(step);
+      }
+    }
+  }
+  for (int turn = 0; turn < count; ++turn) {
+    for (int from = 0; from < n; ++from) {
+      const int node = (from / local + turn) % count;
+      Step step = step_between(from, node * local + from % local, Buffer::scratch, node * local);
+      step.target = from / local * local;
+      step.count = local;
+      builder.add(step);
+    }
+  }
+  return std::move(builder).finish();
+}
+
+}  // namespace
+
+std::vector<std::vector<int>> ring_ranks(std::span<const int> devices, Router& router) {
+  std::map<int, int> rank_of;
+  for (std::size_t r = 0; r < devices.size(); ++r) { rank_of[devices[r]] = static_cast<int>(r); }
+  std::vector<std::vector<int>> orders = collectives::ring_orders(devices, router);
+  for (std::vector<int>& order : orders) {
+    if (order.size() != devices.size()) { return {}; }
+    std::ranges::transform(order, order.begin(), [&](int device) { return rank_of.at(device); });
+  }
+  return orders;
+}
+
+std::optional<CollectiveProgram> program_on(CollectiveOp op, std::string_view algorithm,
+                                            std::span<const int> devices, Bytes payload,
+                                            Router& router) {
+  const Topology& topology = router.topology();
+  const int n = static_cast<int>(devices.size());
+  if (n > 1) {
+    if (algorithm == "ring") { return rings_on(op, devices, payload, router); }
+    if (algorithm == "tree") {
+      const auto trees = collectives::spanning_trees(op, devices, router);
+      return tree_program(op, trees, pieces_of(payload, trees.size()));
+    }
+    if (algorithm == "hierarchical_serial") { return grid_on(devices, 1, topology); }
+    if (algorithm == "hierarchical") {
+      return grid_on(devices, pieces_of(payload, devices.size()), topology);
+    }
+    if (algorithm == "rails") { return rails_on(devices, topology); }
+  }
+  if (!has_program(op, algorithm)) { return std::nullopt; }
+  return expand(op, algorithm, n);
+}
+
+}  // namespace tsim::cost

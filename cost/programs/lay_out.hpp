@@ -1,0 +1,24 @@
+// The planner's algorithms step by step, laid on given devices as the planner lays them.
+#pragma once
+
+#include <optional>
+
+#include "cost/programs/program.hpp"
+
+namespace tsim::cost {
+
+/// The steps that plan_collective() adds up, rank i on devices[i]: rings in the planner's orders,
+/// trees of nodes below trees of their heads, grids of nodes. What goes down trees and chains is
+/// cut into pieces of 128 KiB a tree (at most 128), which follow one another; aggregated plans take
+/// them as infinitely small. None where the algorithm has no steps from rank to rank (reductions
+/// inside switches, both ways round a torus) or cannot run on these devices.
+/// payload >= 0; devices distinct. Throws Unreachable for devices that no path joins.
+std::optional<CollectiveProgram> program_on(CollectiveOp op, std::string_view algorithm,
+                                            std::span<const int> devices, Bytes payload,
+                                            Router& router);
+
+/// The orders in which an algorithm called "ring" goes round these devices, as ranks: rings side by
+/// side, each with an equal part of the buffer. Empty when a ring passes a device twice.
+std::vector<std::vector<int>> ring_ranks(std::span<const int> devices, Router& router);
+
+}  // namespace tsim::cost
