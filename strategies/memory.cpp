@@ -32,10 +32,11 @@ StateBytes state_bytes(std::int64_t elements, const Strategy& strategy) {
           .optimizer = own * Bytes{sizes.optimizer}};
 }
 
-int optimizer_traffic(const Precision& precision, Optimizer optimizer) {
-  const StateSizes sizes = state_sizes(precision, optimizer);
-  const int own_weight = precision.master_weights ? 0 : sizes.parameter;  // read, too
-  return 3 * sizes.gradient + 2 * sizes.optimizer + sizes.parameter + own_weight;
+int optimizer_traffic(const Strategy& s) {
+  const StateSizes sizes = state_sizes(s.precision, s.optimizer);
+  const int own_weight = s.precision.master_weights ? 0 : sizes.parameter;  // read, too
+  const int passes = 2 + (s.gradient_clipping ? 3 : 0) + (s.loss_scaling ? 2 : 0);
+  return passes * sizes.gradient + 2 * sizes.optimizer + sizes.parameter + own_weight;
 }
 
 double closed_form_activations(const ActivationShape& a) {

@@ -189,8 +189,7 @@ Seconds optimizer_time(std::int64_t elements, const Strategy& s, const cost::Dev
   models::Kernel kernel;
   kernel.name = "optimizer";
   kernel.cls = models::OpClass::elementwise;
-  kernel.bytes =
-      ((elements + shards - 1) / shards) * Bytes{optimizer_traffic(s.precision, s.optimizer)};
+  kernel.bytes = ((elements + shards - 1) / shards) * Bytes{optimizer_traffic(s)};
   return cost::kernel_time(kernel, device);
 }
 

@@ -46,6 +46,8 @@ struct Strategy {
   models::Fusion fusion = models::Fusion::framework;
   bool flash_attention = false;
   Optimizer optimizer = Optimizer::adam;
+  bool gradient_clipping = true;  // by the norm over all gradients
+  bool loss_scaling = false;      // gradients are unscaled and looked through for infinities
   Precision precision;
   int zero = 0;                               // 0, or 1: optimizer states sharded over the replicas
   bool overlap_gradients = true;              // all-reduce buckets while the backward goes on

@@ -1,4 +1,4 @@
-// The command line as values. CLI11 is known in options.cpp only.
+// The command line as values. CLI11 is known in options.cpp and options/ only.
 #pragma once
 
 #include <cstdint>

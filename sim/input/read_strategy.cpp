@@ -97,6 +97,8 @@ Strategy read_strategy(const Place& strategy, const Place& precision) {
   s.flash_attention = read_flag(in.take("flash_attention"), s.flash_attention);
   s.sequence_parallel = read_flag(in.take("sequence_parallel"), s.sequence_parallel);
   s.optimizer = read_choice<Optimizer>(in.take("optimizer"), kOptimizers, s.optimizer);
+  s.gradient_clipping = read_flag(in.take("gradient_clipping"), s.gradient_clipping);
+  const Place loss_scaling = in.take("loss_scaling");
   s.zero = static_cast<int>(read_count(in.take("zero"), {0, 1}, s.zero));
   s.overlap_gradients = read_flag(in.take("overlap_gradients"), s.overlap_gradients);
   s.bucket = read_bytes(in.take("bucket"), s.bucket);
@@ -107,6 +109,7 @@ Strategy read_strategy(const Place& strategy, const Place& precision) {
   static constexpr std::array<std::string_view, 3> kCollectives{"auto", "ring", "tree"};
   s.collective = kCollectives[read_choice(in.take("collective"), kCollectives, 0)];
   s.precision = read_precision(precision);
+  s.loss_scaling = read_flag(loss_scaling, s.precision.compute == DType::fp16);
   in.finish();
   return s;
 }

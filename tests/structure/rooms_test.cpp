@@ -48,7 +48,8 @@ constexpr std::array kLibraries{
     Library{"nlohmann/.*",
             "sim/input/(read_document|json_reader)\\.hpp|"
             "sim/input/.*\\.cpp|sim/cli/(print|trace)_.*\\.cpp"},
-    Library{"simgrid/.*", "sim/simgrid_network\\.cpp"}, Library{"CLI/.*", "sim/cli/options\\.cpp"},
+    Library{"simgrid/.*", "sim/simgrid_network\\.cpp"},
+    Library{"CLI/.*", "sim/cli/options(\\.cpp|/.*)"},
     Library{"(sys|unistd).*", "sim/simulate\\.cpp|sim/cli/write_file\\.cpp"},
     // The standard library.
     Library{"[a-z_0-9]+", ".*"}};

@@ -1,0 +1,13 @@
+// The subcommands' definitions, in the order of the help.
+#pragma once
+
+#include "sim/cli/options/parts.hpp"
+
+namespace tsim::cli {
+
+Added add_run(CLI::App& app);
+Added add_models(CLI::App& app);
+Added add_devices(CLI::App& app);
+Added add_explain(CLI::App& app);
+
+}  // namespace tsim::cli
