@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "cost/programs/lay_out.hpp"
+#include "sim/steps/fold_rings.hpp"
 #include "sim/steps/step_network.hpp"
 
 namespace tsim::sim {
@@ -19,6 +21,36 @@ void refuse_circles(std::span<const ProgramRun> runs) {
 
 void add(const std::vector<double>& bytes, std::vector<double>& sum) {
   std::ranges::transform(bytes, sum, sum.begin(), std::plus{});
+}
+
+/// Runs one communication alone.
+Seconds time_of(const StepComm& comm, std::span<const cost::Channel> channels) {
+  StepNetwork network({&comm, 1}, channels);
+  Seconds end;
+  network.on_done([&](strategies::TaskId) { end = network.now(); });
+  network.start_comm(0, 0);
+  network.run();
+  return end;
+}
+
+ProgramTimes run_folded(const FoldedRings& rings) {
+  ProgramTimes times;
+  times.last = time_of(rings.comm, rings.classes);
+  times.end = {times.last};
+  times.sends = rings.comm.sends.size();
+  const std::vector<double> by_class = channel_bytes(rings.comm, rings.classes.size());
+  for (const std::uint32_t cls : rings.class_of) {
+    times.channel_bytes.push_back(cls == FoldedRings::kNoClass ? 0.0 : by_class[cls]);
+  }
+  return times;
+}
+
+std::optional<FoldedRings> folded_rings(const StepsRequest& request, cost::Router& router) {
+  const bool rooted =
+      request.op == cost::CollectiveOp::broadcast || request.op == cost::CollectiveOp::reduce;
+  if (request.algorithm != "ring" || rooted || request.devices.size() < 2) { return std::nullopt; }
+  const auto orders = cost::ring_ranks(request.devices, router);
+  return fold_rings({request.op, request.devices, request.payload, request.costs}, orders, router);
 }
 
 }  // namespace
@@ -41,6 +73,15 @@ ProgramTimes run_programs(std::span<const ProgramRun> runs, cost::Router& router
   network.run();
   times.last = runs.empty() ? Seconds{} : std::ranges::max(times.end);
   return times;
+}
+
+std::optional<ProgramTimes> run_steps(const StepsRequest& request, cost::Router& router) {
+  if (const auto rings = folded_rings(request, router)) { return run_folded(*rings); }
+  const auto program =
+      program_on(request.op, request.algorithm, request.devices, request.payload, router);
+  if (!program) { return std::nullopt; }
+  const ProgramRun run{&*program, request.devices, request.payload, request.costs};
+  return run_programs({&run, 1}, router);
 }
 
 }  // namespace tsim::sim

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "cost/collectives.hpp"
@@ -28,10 +29,22 @@ struct ProgramTimes {
 
 /// Starts all runs at time 0 on the same wires, where steps share bandwidth with those that they
 /// meet, of their own program or another. A step's bytes take their time over the path first, then
-/// its latency. Rings side by side that are images of each other in the wiring, running alone, are
-/// simulated as one of them, with its images' loads (exactly: a test compares). Throws
-/// std::invalid_argument, naming the steps, for a program that waits for itself, and
-/// cost::Unreachable.
+/// its latency. Throws std::invalid_argument, naming the steps, for a program that waits for
+/// itself, and cost::Unreachable.
 ProgramTimes run_programs(std::span<const ProgramRun> runs, cost::Router& router);
+
+/// A planner's algorithm over `devices`, alone on the wires.
+struct StepsRequest {
+  cost::CollectiveOp op{};
+  std::string_view algorithm;
+  std::vector<int> devices;
+  Bytes payload;
+  cost::StepCosts costs{};
+};
+
+/// Runs the steps of cost::program_on(); none where the algorithm has no steps. Rings side by side
+/// that are images of each other in the wiring are simulated as one of them, with the loads of all:
+/// exact, and as many times quicker. `sends` counts what was simulated.
+std::optional<ProgramTimes> run_steps(const StepsRequest& request, cost::Router& router);
 
 }  // namespace tsim::sim

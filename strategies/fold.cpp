@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "strategies/schedule.hpp"
+
 namespace tsim::strategies {
 namespace {
 
@@ -17,7 +19,8 @@ class AlikeCheck {
  public:
   AlikeCheck(FoldedAxes axes, const Strategy& strategy, const std::vector<StagePlan>& stages,
              CommTable& table)
-      : axes_(axes), strategy_(strategy), stages_(stages), table_(table), layout_(strategy) {}
+      : axes_(axes), strategy_(strategy), stages_(stages), table_(table), layout_(strategy),
+        shape_(shape_of(strategy, 1)) {}
 
   bool all_alike() {
     const std::vector<Place> places = simulated_places();
@@ -41,9 +44,12 @@ class AlikeCheck {
   bool alike_at(const Place& place) {
     const StagePlan& plan = stages_[static_cast<std::size_t>(place.stage)];
     const Bytes message = std::max(plan.chunks.front().output, Bytes{1});
+    const int mirror = mirror_stage(shape_, place.stage);
+    const std::vector<int> holders =
+        mirror == place.stage ? std::vector<int>{mirror} : std::vector<int>{place.stage, mirror};
     const Bytes gradients = plan.elements * Bytes{size_of(strategy_.precision.reduction)};
     return sums_alike(tensor_copies(layout_, axes_, place.data, place.stage), message) &&
-           sums_alike(data_copies(layout_, axes_, place.tensor, place.stage), gradients) &&
+           sums_alike(replica_copies(layout_, axes_, place.tensor, holders), gradients) &&
            messages_alike(place, message);
   }
 
@@ -54,7 +60,8 @@ class AlikeCheck {
   /// To the next stage and back; from the last one on only when chunks go round.
   bool messages_alike(const Place& place, Bytes size) {
     const bool last = place.stage + 1 == strategy_.pipeline;
-    if (strategy_.pipeline == 1 || (last && strategy_.chunks == 1)) { return true; }
+    const bool round = shape_.placement == Placement::loop && shape_.chunks > 1;
+    if (strategy_.pipeline == 1 || (last && !round)) { return true; }
     const int next = last ? 0 : place.stage + 1;
     const auto alike = [&](const std::vector<int>& pair) {
       const auto copies = stage_copies(layout_, axes_, place, pair);
@@ -68,6 +75,7 @@ class AlikeCheck {
   const std::vector<StagePlan>& stages_;
   CommTable& table_;
   Layout layout_;
+  PipelineShape shape_;
 };
 
 /// The simulated index first, then, along a folded axis, the others.
@@ -100,10 +108,16 @@ GroupCopies tensor_copies(const Layout& layout, FoldedAxes folded, int data, int
   return copies;
 }
 
-GroupCopies data_copies(const Layout& layout, FoldedAxes folded, int tensor, int stage) {
+GroupCopies replica_copies(const Layout& layout, FoldedAxes folded, int tensor,
+                           const std::vector<int>& stages) {
   GroupCopies copies;
   for (const int t : along(folded.tensor, tensor, layout.tensor())) {
-    copies.push_back(layout.data_group(t, stage));
+    std::vector<int> group;
+    for (const int stage : stages) {
+      const std::vector<int> part = layout.data_group(t, stage);
+      group.insert(group.end(), part.begin(), part.end());
+    }
+    copies.push_back(std::move(group));
   }
   return copies;
 }

@@ -24,7 +24,9 @@ FoldedAxes foldable_axes(const Strategy& strategy, const std::vector<StagePlan>&
 /// Device groups of each kind of communication, for the simulated group at (tensor, data) first and
 /// then, along folded axes, its copies.
 GroupCopies tensor_copies(const Layout& layout, FoldedAxes folded, int data, int stage);
-GroupCopies data_copies(const Layout& layout, FoldedAxes folded, int tensor, int stage);
+/// Replicas of all `stages` together: of one, or of the two that hold the same parts.
+GroupCopies replica_copies(const Layout& layout, FoldedAxes folded, int tensor,
+                           const std::vector<int>& stages);
 /// One rank in each of `stages`, at `place` otherwise.
 GroupCopies stage_copies(const Layout& layout, FoldedAxes folded, const Place& place,
                          const std::vector<int>& stages);

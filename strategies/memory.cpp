@@ -1,5 +1,7 @@
 #include "strategies/memory.hpp"
 
+#include "strategies/schedule.hpp"
+
 namespace tsim::strategies {
 namespace {
 
@@ -25,7 +27,7 @@ StateSizes state_sizes(const Precision& precision, Optimizer optimizer) {
 
 StateBytes state_bytes(std::int64_t elements, const Strategy& strategy) {
   const StateSizes sizes = state_sizes(strategy.precision, strategy.optimizer);
-  const std::int64_t shards = strategy.zero >= 1 ? strategy.data : 1;
+  const std::int64_t shards = strategy.zero >= 1 ? replicas(strategy) : 1;
   const std::int64_t own = (elements + shards - 1) / shards;
   return {.parameters = elements * Bytes{sizes.parameter},
           .gradients = elements * Bytes{sizes.gradient},

@@ -74,7 +74,7 @@ Json report_json(const Answer& a) {
   json["busy_fraction"] = r.busy_fraction;
   json["exposed_communication_fraction"] = r.exposed_fraction;
   json["bubble_fraction"] = r.bubble_fraction;
-  json["closed_form_step_time_s"] = r.closed_form.value;
+  json["closed_form_step_time_s"] = r.closed_form ? Json(r.closed_form->value) : Json(nullptr);
   json["stages"] = stages_json(r);
   json["communications"] = communications_json(r);
   json["busiest_links"] = Json::array();

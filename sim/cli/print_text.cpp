@@ -66,8 +66,10 @@ void print_figures(const Answer& a, std::ostream& out) {
       << "  exposed communication " << percent(r.exposed_fraction) << "\n"
       << "  bubble fraction       " << percent(r.bubble_fraction)
       << " (idle / step time, waiting for other ranks)\n"
-      << "  closed form           " << format(r.closed_form)
-      << " (no contention, no uneven waiting)\n";
+      << "  closed form           "
+      << (r.closed_form ? format(*r.closed_form) + " (no contention, no uneven waiting)"
+                        : "none for this schedule")
+      << "\n";
 }
 
 void print_stages(const Report& r, std::ostream& out) {

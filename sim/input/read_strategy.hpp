@@ -2,13 +2,16 @@
 #pragma once
 
 #include "models/model.hpp"
+#include <filesystem>
+
 #include "sim/input/json_reader.hpp"
 #include "sim/scenario.hpp"
 
 namespace tsim::sim {
 
 /// `strategy` and `precision` of a scenario; both may be absent.
-strategies::Strategy read_strategy(const Place& strategy, const Place& precision);
+strategies::Strategy read_strategy(const Place& strategy, const Place& precision,
+                                   const std::filesystem::path& folder);
 
 /// `workload` of a scenario.
 Workload read_workload(const Place& place);

@@ -1,6 +1,7 @@
 // The answer to a scenario: figures only, no formatting.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -74,7 +75,7 @@ struct Report {
   Bytes capacity;
   bool fits = true;
   std::vector<std::string> hints;  // what would help if it does not fit
-  Seconds closed_form;
+  std::optional<Seconds> closed_form;  // none when the schedule has no formula
   std::size_t tasks = 0;
   std::size_t simulated_ranks = 0;
 };

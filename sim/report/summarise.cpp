@@ -35,8 +35,8 @@ std::string contents(const StagePlan& plan) {
   return text;
 }
 
-/// Most forwards of a chunk that wait for their backward on a rank at once; none in a run without
-/// backwards.
+/// Most forwards of a chunk that wait for the end of their backward, weight gradients included, on a
+/// rank at once; none in a run without backwards.
 int most_in_flight(const std::vector<strategies::TaskId>& tasks, const TaskGraph& graph) {
   std::map<std::pair<int, int>, bool> held;  // micro-batch and chunk
   std::size_t most = 0;
@@ -48,7 +48,8 @@ int most_in_flight(const std::vector<strategies::TaskId>& tasks, const TaskGraph
     if (task.phase == strategies::Phase::forward) {
       held[key] = true;
       most = std::max(most, held.size());
-    } else {
+    } else if (task.phase == strategies::Phase::backward ||
+               task.phase == strategies::Phase::weight_grad) {
       has_backward = true;
       held.erase(key);
     }
@@ -189,8 +190,7 @@ void add_communications(const Simulation& s, Report& report) {
 std::string path_text(const PathShare& share) {
   std::string phase(strategies::name_of(share.phase));
   if (share.kind == TaskKind::compute) { return phase; }
-  return share.phase == strategies::Phase::forward || share.phase == strategies::Phase::backward ||
-                 share.phase == strategies::Phase::recompute
+  return share.phase <= strategies::Phase::weight_grad
              ? std::string(strategies::name_of(share.stream)) + " communication, " + phase
              : phase;
 }
@@ -229,7 +229,7 @@ Report summarise(const Scenario& scenario, const Simulation& simulation) {
   report.step = simulation.timeline.makespan;
   report.tasks = simulation.graph.tasks.size();
   report.simulated_ranks = simulation.graph.ranks.size();
-  report.closed_form = simulation.closed_form.step;
+  if (simulation.closed_form.known) { report.closed_form = simulation.closed_form.step; }
   const std::vector<RankTimes> times = rank_times(simulation.graph, simulation.timeline);
   add_stages(simulation, times, report);
   add_fractions(simulation, times, report);

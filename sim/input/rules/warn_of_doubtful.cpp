@@ -33,7 +33,7 @@ void warn_of_format(const Scenario& s, const cost::Device& device, Problems& pro
 
 }  // namespace
 
-void warn_of_doubtful(const Scenario& scenario, const cost::Device& device, Problems& problems) {
+void warn_of_doubtful(const Scenario& scenario, Problems& problems) {
   const strategies::Strategy& s = scenario.strategy;
   if (s.sequence_parallel && s.tensor == 1) {
     problems.warn("/strategy/sequence_parallel", "has no effect with tensor = 1");
@@ -54,7 +54,9 @@ void warn_of_doubtful(const Scenario& scenario, const cost::Device& device, Prob
     problems.warn("/strategy/zero", "has no effect with mode \"forward\": there is no optimizer");
   }
   if (scenario.workload.training) { warn_of_bubble(scenario, problems); }
-  warn_of_format(scenario, device, problems);
+  for (const cost::Device& device : scenario.cluster.devices) {
+    warn_of_format(scenario, device, problems);
+  }
 }
 
 }  // namespace tsim::sim
