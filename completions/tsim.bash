@@ -30,15 +30,27 @@ _tsim() {
     --device) _tsim_words "$current" "$("${COMP_WORDS[0]}" devices --names 2>/dev/null)"; return ;;
     --dtype) _tsim_words "$current" 'fp32 tf32 fp16 bf16 fp8 int16 int8'; return ;;
     --fusion) _tsim_words "$current" 'none framework full'; return ;;
+    --op) _tsim_words "$current" 'all_reduce reduce_scatter all_gather broadcast reduce scatter gather
+        all_to_all send_recv barrier parameter_server'; return ;;
+    --fidelity) _tsim_words "$current" 'aggregated steps'; return ;;
+    --plot) _tsim_files "$current" .svg; return ;;
+    --sizes | --ranks | --servers | --algorithm | --compare | --with) COMPREPLY=(); return ;;
     --set | --trace-ranks | --micro-batch | --sequence) COMPREPLY=(); return ;;
   esac
 
   case $command:$current in
     :-*) _tsim_words "$current" '--help --version' ;;
-    :*) _tsim_words "$current" 'run models devices explain' ;;
+    :*) _tsim_words "$current" 'run models devices explain net jobs' ;;
     run:-*) _tsim_words "$current" '--help --json --trace --trace-ranks --set' ;;
     run:*) _tsim_files "$current" .json ;;
     models:* | devices:*) _tsim_words "$current" '--help --json --names' ;;
+    net:-*)
+      _tsim_words "$current" '--help --op --sizes --ranks --servers --algorithm --compare --fidelity
+        --with --links --plot --csv --json'
+      ;;
+    net:* | jobs:*/*) _tsim_files "$current" .json ;;
+    jobs:-*) _tsim_words "$current" '--help --ranks --json' ;;
+    jobs:*) _tsim_files "$current" .json ;;
     explain:-*)
       _tsim_words "$current" '--help --micro-batch --sequence --device --dtype --fusion
         --flash-attention --no-dropout --json'

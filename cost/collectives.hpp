@@ -71,4 +71,8 @@ CollectivePlan plan_parameter_servers(std::span<const int> workers, std::span<co
 /// Time of a plan with the wires to itself: latency plus the most loaded channel's time.
 Seconds time_alone(const CollectivePlan& plan, const Topology& topology, Router& router);
 
+/// Bus bandwidth over algorithm bandwidth as nccl-tests prints them: what each rank has to send or
+/// receive, as a share of the payload.   [NVIDIA/nccl-tests, doc/PERFORMANCE.md]
+double bus_factor(CollectiveOp op, int ranks);
+
 }  // namespace tsim::cost

@@ -24,6 +24,7 @@ enum class CollectiveOp : std::uint8_t {
   send_recv,
   barrier
 };
+inline constexpr int kCollectiveOps = 10;
 std::string_view name_of(CollectiveOp op);
 
 /// One protocol of a library (NCCL's LL, LL128, Simple) as a piece of alpha and beta:

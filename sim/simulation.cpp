@@ -1,6 +1,7 @@
 #include "sim/simulation.hpp"
 
 #include "sim/simulate.hpp"
+#include "sim/steps/simulate_steps.hpp"
 
 namespace tsim::sim {
 namespace {
@@ -24,7 +25,8 @@ Simulation run_scenario(const Scenario& scenario) {
   result.model = build_model(scenario.model, build_options(scenario));
   result.stages = plan_stages(result.model, scenario.strategy, device);
   cost::Router router(topology);
-  if (scenario.fold == Fold::automatic) {
+  const bool steps = scenario.strategy.fidelity == strategies::Fidelity::steps;
+  if (scenario.fold == Fold::automatic && !steps) {
     result.folded = foldable_axes(scenario.strategy, result.stages, topology, router);
   }
   const strategies::BuildInput input{.strategy = scenario.strategy,
@@ -37,7 +39,8 @@ Simulation run_scenario(const Scenario& scenario) {
                                      .reserved = device.reserved};
   result.closed_form = strategies::closed_form(input);
   result.graph = strategies::build_tasks(input);
-  result.timeline = simulate(result.graph, topology.channels);
+  result.timeline =
+      steps ? simulate_steps(result.graph, router) : simulate(result.graph, topology.channels);
   return result;
 }
 

@@ -51,7 +51,10 @@ std::uint32_t CommTable::comm(TaskGraph& graph, const CommKey& key, const std::s
             .ranks = static_cast<std::int32_t>(copies.front().size()),
             .payload = key.payload,
             .latency = plan.latency,
-            .flows = flows(plan)};
+            .flows = flows(plan),
+            .op = key.op,
+            .devices = copies.front(),
+            .costs = plan.costs};
   std::unordered_set<cost::ChannelId> own;
   for (const Flow& flow : comm.flows) { own.insert(flow.channels.begin(), flow.channels.end()); }
   for (std::size_t i = 1; i < copies.size(); ++i) {

@@ -31,4 +31,12 @@ std::string_view name_of(Optimizer optimizer) {
   return "";
 }
 
+std::string_view name_of(Fidelity fidelity) {
+  switch (fidelity) {
+    case Fidelity::aggregated: return "aggregated";
+    case Fidelity::steps: return "steps";
+  }
+  return "";
+}
+
 }  // namespace tsim::strategies

@@ -34,6 +34,10 @@ struct Precision {
   bool operator==(const Precision&) const = default;
 };
 
+/// Whether a collective runs as flows with its steps added up, or step by step.
+enum class Fidelity : std::uint8_t { aggregated, steps };
+std::string_view name_of(Fidelity fidelity);
+
 struct Strategy {
   int tensor = 1;    // t: ranks that split every layer
   int pipeline = 1;  // p: stages
@@ -63,6 +67,7 @@ struct Strategy {
   bool overlap_tensor = true;   // input-gradient all-reduces run beside weight-gradient products
   bool scatter_gather = false;  // pipeline messages cut over t [arXiv:2104.04473, sec. 4.1]
   std::string collective = "auto";  // "ring", "tree" or "auto"
+  Fidelity fidelity = Fidelity::aggregated;
   bool operator==(const Strategy&) const = default;
 };
 

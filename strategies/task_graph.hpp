@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cost/collectives.hpp"
 #include "cost/topology.hpp"
 #include "models/units.hpp"
 
@@ -72,6 +73,9 @@ struct Comm {
   Bytes payload;           // the collective's buffer, or the message
   Seconds latency;         // all alpha terms
   std::vector<Flow> flows;
+  cost::CollectiveOp op{};   // what it is, on which devices (rank i of the group on devices[i]) and
+  std::vector<int> devices;  // at which costs, for a run of its steps one by one
+  cost::StepCosts costs{};
 };
 
 enum class TaskKind : std::uint8_t { compute, comm };

@@ -187,6 +187,23 @@ CollectivePlan plan_parameter_servers(std::span<const int> workers, std::span<co
   return std::move(draft).plan("parameter_server");
 }
 
+double bus_factor(CollectiveOp op, int ranks) {
+  const double n = ranks;
+  switch (op) {
+    case all_reduce: return 2 * (n - 1) / n;
+    case reduce_scatter:
+    case all_gather:
+    case all_to_all:
+    case scatter:
+    case gather: return (n - 1) / n;
+    case broadcast:
+    case reduce:
+    case send_recv:
+    case barrier: return 1;
+  }
+  return 1;
+}
+
 Seconds time_alone(const CollectivePlan& plan, const Topology& topology, Router& router) {
   std::vector<const Path*> paths;
   for (const Transfer& t : plan.transfers) { paths.push_back(&router.path(t.from, t.to)); }

@@ -118,6 +118,22 @@ std::vector<std::vector<int>> ring_ranks(std::span<const int> devices, Router& r
   return orders;
 }
 
+bool has_steps(CollectiveOp op, std::string_view algorithm, std::span<const int> devices,
+               Router& router) {
+  if (devices.size() > 1) {
+    if (algorithm == "ring") { return !ring_ranks(devices, router).empty(); }
+    if (algorithm == "tree") { return true; }
+    if (algorithm == "hierarchical" || algorithm == "hierarchical_serial") {
+      return !equal_nodes(devices, router.topology()).empty();
+    }
+    if (algorithm == "rails") {
+      // Few steps: simply tried.
+      return rails_on(devices, router.topology()).has_value();
+    }
+  }
+  return has_program(op, algorithm);
+}
+
 std::optional<CollectiveProgram> program_on(CollectiveOp op, std::string_view algorithm,
                                             std::span<const int> devices, Bytes payload,
                                             Router& router) {

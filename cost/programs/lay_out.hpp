@@ -17,6 +17,10 @@ std::optional<CollectiveProgram> program_on(CollectiveOp op, std::string_view al
                                             std::span<const int> devices, Bytes payload,
                                             Router& router);
 
+/// Whether program_on() has steps for it.
+bool has_steps(CollectiveOp op, std::string_view algorithm, std::span<const int> devices,
+               Router& router);
+
 /// The orders in which an algorithm called "ring" goes round these devices, as ranks: rings side by
 /// side, each with an equal part of the buffer. Empty when a ring passes a device twice.
 std::vector<std::vector<int>> ring_ranks(std::span<const int> devices, Router& router);

@@ -18,4 +18,8 @@ int models_command(const ModelsOptions& options, std::ostream& out, std::ostream
 int devices_command(const DevicesOptions& options, std::ostream& out, std::ostream& err);
 int explain_command(const ExplainOptions& options, std::ostream& out, std::ostream& err);
 
+int net_command(const NetOptions& options, std::ostream& out, std::ostream& err);
+
+int jobs_command(const JobsOptions& options, std::ostream& out, std::ostream& err);
+
 }  // namespace tsim::cli

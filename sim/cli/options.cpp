@@ -25,6 +25,8 @@ constexpr std::string_view kExamples =
       what every device does when, for https://ui.perfetto.dev
   tsim explain bert-base --device mlu270
       where one model's work and time go
+  tsim net clusters/dgx_h100.json --op all_gather --sizes 1MiB:1GiB
+      what a collective takes, as nccl-tests prints it
 
 `tsim COMMAND --help` explains a command. Exit status: 0 an answer was printed, 1 there is none
 (it does not fit, it is stuck, it cannot be written), 2 the input is wrong.)";
@@ -44,7 +46,7 @@ CommandLine command_line() {
   app->set_version_flag("--version", "tsim " TSIM_VERSION, "Print the version");
   app->footer(std::string(kExamples));
   std::vector<Added> commands;
-  for (const auto& add : {add_run, add_models, add_devices, add_explain}) {
+  for (const auto& add : {add_run, add_models, add_devices, add_explain, add_net, add_jobs}) {
     commands.push_back(add(*app));
   }
   app->require_subcommand(1);

@@ -51,6 +51,33 @@ struct ExplainOptions {
   bool operator==(const ExplainOptions&) const = default;
 };
 
+/// A collective on a cluster. Ranks, sizes and algorithms are checked against the cluster later.
+struct NetOptions {
+  std::string cluster;  // a name or a path
+  std::string op = "all_reduce";
+  std::string sizes = "1KiB:4GiB";
+  std::string ranks;    // empty: all devices
+  std::string servers;  // of --op parameter_server; empty: every worker serves its part
+  std::string algorithm = "auto";
+  std::vector<std::string> compare;  // algorithms side by side
+  std::string fidelity = "aggregated";
+  std::vector<std::string> with;  // OP:RANKS:SIZE
+  std::filesystem::path plot;     // empty: none is written
+  bool links = false;
+  bool json = false;
+  bool csv = false;
+  bool operator==(const NetOptions&) const = default;
+};
+
+/// One iteration of several scenarios on a cluster that they share.
+struct JobsOptions {
+  std::string cluster;  // a name or a path
+  std::vector<std::filesystem::path> scenarios;
+  std::vector<std::string> ranks;  // of each; empty: one after the other
+  bool json = false;
+  bool operator==(const JobsOptions&) const = default;
+};
+
 /// Nothing to do but to print `text`: help, the version (status 0), or what is wrong with the
 /// command line (status 2, for stderr).
 struct Message {
@@ -59,7 +86,8 @@ struct Message {
   bool operator==(const Message&) const = default;
 };
 
-using Command = std::variant<Message, RunOptions, ModelsOptions, DevicesOptions, ExplainOptions>;
+using Command = std::variant<Message, RunOptions, ModelsOptions, DevicesOptions, ExplainOptions,
+                             NetOptions, JobsOptions>;
 
 /// What the command line (without the program's name) asks for. Never throws on a wrong one.
 Command parse_options(const std::vector<std::string>& arguments);

@@ -12,6 +12,7 @@ namespace tsim::sim {
 namespace {
 
 using models::DType;
+using strategies::Fidelity;
 using strategies::LayerSplit;
 using strategies::Optimizer;
 using strategies::Recompute;
@@ -23,6 +24,7 @@ constexpr std::array kFusions{models::Fusion::none, models::Fusion::framework,
                               models::Fusion::full};
 constexpr std::array kOptimizers{Optimizer::adam, Optimizer::adamw, Optimizer::sgd,
                                  Optimizer::sgd_momentum, Optimizer::lamb};
+constexpr std::array kFidelities{Fidelity::aggregated, Fidelity::steps};
 constexpr std::array kCompute{DType::fp32, DType::tf32,  DType::fp16, DType::bf16,
                               DType::fp8,  DType::int16, DType::int8};
 constexpr std::array kKept{DType::fp32, DType::fp16,  DType::bf16,
@@ -125,6 +127,7 @@ Strategy read_strategy(const Place& strategy, const Place& precision,
   s.scatter_gather = read_flag(in.take("scatter_gather"), s.scatter_gather);
   static constexpr std::array<std::string_view, 3> kCollectives{"auto", "ring", "tree"};
   s.collective = kCollectives[read_choice(in.take("collective"), kCollectives, 0)];
+  s.fidelity = read_choice<Fidelity>(in.take("fidelity"), kFidelities, s.fidelity);
   s.precision = read_precision(precision);
   s.loss_scaling = read_flag(loss_scaling, s.precision.compute == DType::fp16);
   in.finish();

@@ -45,6 +45,41 @@ TEST_CASE("folding symmetric ranks changes no figure") {
   }
 }
 
+TEST_CASE("step by step an iteration takes as long as with its rings' steps added up") {
+  // Nothing meets: tensor groups have a switch of their own, gradients follow the last backward.
+  for (const Degrees degrees : {Degrees{4, 1, 1}, Degrees{1, 1, 8}, Degrees{2, 2, 1}}) {
+    CAPTURE(degrees.tensor);
+    CAPTURE(degrees.data);
+    sim::Scenario s = sample("gpt3-1.3b", degrees, 16, 2);
+    s.strategy.collective = "ring";
+    s.strategy.overlap_gradients = false;
+    s.strategy.overlap_tensor = false;
+    const sim::Report flows = answer(s);
+    s.strategy.fidelity = strategies::Fidelity::steps;
+    const sim::Report steps = answer(s);
+    CHECK(steps.step.value == doctest::Approx(flows.step.value).epsilon(1e-9));
+    CHECK(steps.simulated_ranks == static_cast<std::size_t>(world_size(s.strategy)));
+    CHECK(steps.needed == flows.needed);
+  }
+}
+
+// Eight tensor ranks are eight replicas' rings at a time over one NIC: either way it is the limit.
+TEST_CASE("step by step, gradient rings that meet on a NIC wait for it as flows do") {
+  sim::Scenario s = sample("gpt3-1.3b", {8, 1, 2}, 16, 2);
+  s.cluster = cost::build_cluster(
+      {.name = "one nic",
+       .device = ideal_a100(),
+       .nodes = 2,
+       .devices_per_node = 8,
+       .node = {.bandwidth = 300_GBps, .latency = 2_us},
+       .network = {.nics_per_node = 1, .bandwidth = 200_Gbps, .latency = 5_us}});
+  s.strategy.collective = "ring";
+  s.strategy.overlap_gradients = false;
+  const sim::Report flows = answer(unfolded(s));
+  s.strategy.fidelity = strategies::Fidelity::steps;
+  CHECK(answer(s).step.value == doctest::Approx(flows.step.value).epsilon(1e-3));
+}
+
 TEST_CASE("folded copies that share a NIC slow each other down as when simulated apart") {
   // Two replicas of TP8 in two nodes with two NICs each: four gradient rings share one.
   sim::Scenario s = sample("gpt3-1.3b", {8, 1, 2}, 16, 2);

@@ -7,6 +7,7 @@
 #include "fluid.hpp"
 #include "graphs.hpp"
 #include "sim/simulate.hpp"
+#include "sim/steps/step_network.hpp"
 
 using namespace tsim;
 using strategies::TaskId;
@@ -62,6 +63,24 @@ TEST_CASE("times of random graphs agree with a second simulator to 1e-9") {
       REQUIRE(std::abs(timeline.end[t] - expected[t]) <= 1e-9 * expected[t]);
     }
     REQUIRE(test::fault_in(graph, timeline, g.channels) == "");
+  }
+}
+
+TEST_CASE("the network of steps agrees with SimGrid and the second simulator to 1e-9") {
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    CAPTURE(seed);
+    Graph g = random_graph(seed, {.tasks = 60, .channels = 2 + static_cast<int>(seed % 5)});
+    const auto graph = g.finish();
+    std::vector<sim::StepComm> comms;
+    for (const auto& comm : graph.comms) { comms.push_back(sim::aggregated_comm(comm)); }
+    sim::StepNetwork network(comms, g.channels);
+    const auto timeline = sim::replay(graph, network);
+    const auto shared = sim::simulate(graph, g.channels);
+    const auto expected = test::Fluid(graph, g.channels).run();
+    for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+      REQUIRE(std::abs(timeline.end[t] - expected[t]) <= 1e-9 * expected[t]);
+      REQUIRE(std::abs(timeline.end[t] - shared.end[t]) <= 1e-9 * expected[t]);
+    }
   }
 }
 
