@@ -40,6 +40,7 @@ class ListSchedule {
   ListSchedule(const CollectiveProgram& p, const Ways& ways, double chunk)
       : p_(p), ways_(ways), chunk_(chunk), dependents_(dependents_in(p)) {
     free_.assign(ways.paces().size(), 0);
+    waiting_.resize(free_.size());
     ready_.assign(p.steps.size(), 0);
     height_.assign(p.steps.size(), 0);
     for (StepId i = static_cast<StepId>(p.steps.size()); i-- > 0;) {
@@ -51,28 +52,21 @@ class ListSchedule {
   }
 
   std::vector<StepId> order() {
-    std::vector<std::uint32_t> waits(p_.steps.size());
+    waits_.resize(p_.steps.size());
     for (StepId i = 0; i < p_.steps.size(); ++i) {
-      waits[i] = p_.first[i + 1] - p_.first[i];
-      if (waits[i] == 0) { offer(i); }
+      waits_[i] = p_.first[i + 1] - p_.first[i];
+      if (waits_[i] == 0) { offer(i); }
     }
-    std::vector<StepId> order;
-    while (!offers_.empty()) {
-      const auto [start, low, step] = offers_.top();
-      offers_.pop();
-      const double now = earliest(step);
-      if (now > start) {
-        offer(step);
-        continue;
-      }
-      take(step, now);
-      order.push_back(step);
-      for (const StepId next : dependents_.of(step)) {
-        ready_[next] = std::max(ready_[next], now + duration(step) + latency(step));
-        if (--waits[next] == 0) { offer(next); }
+    while (!events_.empty()) {
+      const Event event = events_.top();
+      events_.pop();
+      if (event.channel >= 0) {
+        wake(event.channel, event.time);
+      } else {
+        start_or_wait(event.step, event.time);
       }
     }
-    return order;
+    return std::move(order_);
   }
 
  private:
@@ -91,29 +85,64 @@ class ListSchedule {
     return local(s) ? std::span<const int>{} : ways_.channels(s.from, s.to);
   }
 
-  double earliest(StepId i) const {
-    double start = ready_[i];
-    for (const int c : channels(i)) { start = std::max(start, free_[index(c)]); }
-    return start;
-  }
+  /// A step that may start, or a channel (>= 0) that is free again.
+  struct Event {
+    double time = 0;
+    int channel = -1;
+    double height = 0;
+    StepId step = 0;
 
-  void take(StepId i, double start) {
+    bool operator>(const Event& o) const {
+      return std::tuple{time, channel < 0, -height, step} >
+             std::tuple{o.time, o.channel < 0, -o.height, o.step};
+    }
+  };
+
+  void offer(StepId i) { events_.push({ready_[i], -1, height_[i], i}); }
+
+  /// Lets the step start now, or wait at the channel that is busy longest.
+  void start_or_wait(StepId i, double now) {
+    int busy = -1;
+    for (const int c : channels(i)) {
+      if (free_[index(c)] > now && (busy < 0 || free_[index(c)] > free_[index(busy)])) { busy = c; }
+    }
+    if (busy >= 0) {
+      if (waiting_[index(busy)].empty()) { events_.push({free_[index(busy)], busy}); }
+      waiting_[index(busy)].emplace(height_[i], ~i);
+      return;
+    }
     for (const int c : channels(i)) {
       double& free = free_[index(c)];
-      free = std::max(free, start) + bytes(i) * ways_.paces()[index(c)];
+      free = std::max(free, now) + bytes(i) * ways_.paces()[index(c)];
+    }
+    order_.push_back(i);
+    for (const StepId next : dependents_.of(i)) {
+      ready_[next] = std::max(ready_[next], now + duration(i) + latency(i));
+      if (--waits_[next] == 0) { offer(next); }
     }
   }
 
-  void offer(StepId i) { offers_.emplace(earliest(i), -height_[i], i); }
-
-  using Offer = std::tuple<double, double, StepId>;  // start, height turned round, step
+  /// Lets those go that wait at a channel, until one of them takes it.
+  void wake(int channel, double now) {
+    auto& waiting = waiting_[index(channel)];
+    while (!waiting.empty() && free_[index(channel)] <= now) {
+      const StepId step = ~waiting.top().second;
+      waiting.pop();
+      start_or_wait(step, now);
+    }
+    if (!waiting.empty()) { events_.push({free_[index(channel)], channel}); }
+  }
 
   const CollectiveProgram& p_;
   const Ways& ways_;
   double chunk_;
   Dependents dependents_;
   std::vector<double> free_, ready_, height_;
-  std::priority_queue<Offer, std::vector<Offer>, std::greater<>> offers_;
+  std::vector<std::uint32_t> waits_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  /// By channel: heights of steps and their numbers turned round, so that the first is the least.
+  std::vector<std::priority_queue<std::pair<double, StepId>>> waiting_;
+  std::vector<StepId> order_;
 };
 
 /// The program with step order[i] as its i-th.
