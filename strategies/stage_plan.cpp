@@ -297,8 +297,7 @@ std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& s
     for (int c = 0; c < shape.chunks; ++c) {
       const int part = part_of(shape, {s, c});
       if (part == 0) { continue; }
-      stage.chunks[static_cast<std::size_t>(c)].input =
-          outputs[static_cast<std::size_t>(part) - 1];
+      stage.chunks[static_cast<std::size_t>(c)].input = outputs[static_cast<std::size_t>(part) - 1];
     }
   }
   return stages;

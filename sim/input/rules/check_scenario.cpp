@@ -108,7 +108,7 @@ void check_layer_list(const Check& check, std::int64_t layers, std::int64_t part
   if (entries != parts) {
     check.fail("/strategy/layers", text(entries) + (entries == 1 ? " entry" : " entries"),
                text(parts) + (parts > s.pipeline ? " (pipeline*chunks), one for each chunk"
-                                           : " (/strategy/pipeline), one for each stage"));
+                                                 : " (/strategy/pipeline), one for each stage"));
   }
   const std::int64_t sum =
       std::accumulate(s.layers_per_stage.begin(), s.layers_per_stage.end(), std::int64_t{0});
@@ -172,8 +172,7 @@ void check_own_order(const Check& check, std::int64_t m) {
                text(s.pipeline) + " (/strategy/pipeline)");
   }
   if (own_micro_batches(s) != m) {
-    check.fail("/strategy/schedule",
-               "an order of " + text(own_micro_batches(s)) + " micro-batches",
+    check.fail("/strategy/schedule", "an order of " + text(own_micro_batches(s)) + " micro-batches",
                text(m) + " (global_batch / (micro_batch*data))");
   }
 }

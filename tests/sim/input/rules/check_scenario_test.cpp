@@ -226,7 +226,7 @@ TEST_CASE("chunks need a schedule that interleaves, and that one whole rounds of
                        "/workload/global_batch=40"}) ==
         Texts{"/workload/global_batch: found 10 micro-batches in each pipeline, expected a "
               "multiple of pipeline = 4 with schedule \"interleaved\"; hint: nearest valid: 8 or "
-              "12"});
+              "12; or keep them, with micro_batch_group = 5"});
   CHECK(problems_with(
             {"/strategy/chunks=2", "/strategy/schedule=interleaved", "/strategy/layers=[15,15]"}) ==
         Texts{"/strategy/layers: found 2 entries, expected 8 (pipeline*chunks), one for each "
