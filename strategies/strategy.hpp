@@ -48,6 +48,7 @@ struct Strategy {
   bool batched_p2p = false;   // messages of neighbours are one blocking exchange
   LayerSplit split = LayerSplit::balanced;
   std::vector<int> layers_per_stage;  // with LayerSplit::list
+  int encoder_stages = 0;  // of an encoder-decoder: stages of the encoder alone; 0: any cut
   Recompute recompute = Recompute::none;
   models::Fusion fusion = models::Fusion::framework;
   bool flash_attention = false;

@@ -252,3 +252,16 @@ TEST_CASE("uneven cuts follow the parts of the model, wherever a schedule puts t
     }
   }
 }
+
+TEST_CASE("an encoder-decoder may be cut between its halves") {
+  // transformer-big: 6 + 6 layers.
+  const models::Model model = built("transformer-big", 128);
+  Strategy s = stages(4, LayerSplit::even);
+  s.encoder_stages = 1;
+  CHECK(deal_layers(model, s, ideal_a100()) == std::vector<int>{6, 2, 2, 2});
+  s = stages(5, LayerSplit::balanced);
+  s.encoder_stages = 2;
+  const std::vector<int> dealt = deal_layers(model, s, ideal_a100());
+  CHECK(dealt[0] + dealt[1] == 6);
+  CHECK(dealt[2] + dealt[3] + dealt[4] == 6);
+}

@@ -277,3 +277,9 @@ TEST_CASE("a rule is not checked on a value that was not read") {
 TEST_CASE("several broken rules are told together") {
   CHECK(problems_with({"/strategy/tensor=8", "/workload/global_batch=31"}).size() == 3);
 }
+
+TEST_CASE("stages for an encoder alone need an encoder-decoder") {
+  CHECK(problems_with({"/strategy/encoder_stages=1"}) ==
+        Texts{"/strategy/encoder_stages: found 1, expected nothing, as the model is no "
+              "encoder-decoder"});
+}
