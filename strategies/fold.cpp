@@ -19,7 +19,11 @@ class AlikeCheck {
  public:
   AlikeCheck(FoldedAxes axes, const Strategy& strategy, const std::vector<StagePlan>& stages,
              CommTable& table)
-      : axes_(axes), strategy_(strategy), stages_(stages), table_(table), layout_(strategy),
+      : axes_(axes),
+        strategy_(strategy),
+        stages_(stages),
+        table_(table),
+        layout_(strategy),
         shape_(shape_of(strategy, 1)) {}
 
   bool all_alike() {

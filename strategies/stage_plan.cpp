@@ -24,6 +24,7 @@ struct Chain {
   std::vector<BlockKind> kinds;  // by block of the model
   std::vector<int> units;        // block of each unit, in order
   std::vector<int> layer_begin;  // unit where layer i's group starts (embeddings before it)
+  int encoder_layers = 0;        // or all layers of a model without a decoder of its own
 
   const BlockPlan& plan_of(int unit) const {
     return plans[static_cast<std::size_t>(units[static_cast<std::size_t>(unit)])];
@@ -42,6 +43,7 @@ Chain make_chain(const models::Model& model, const Strategy& strategy, const cos
     chain.kinds.push_back(block.kind);
     for (int copy = 0; copy < block.count; ++copy) {
       chain.units.push_back(static_cast<int>(chain.plans.size()) - 1);
+      chain.encoder_layers += block.kind == BlockKind::layer ? 1 : 0;
       if (is_layer(block.kind)) {
         chain.layer_begin.push_back(begin);
         begin = static_cast<int>(chain.units.size());
@@ -108,21 +110,28 @@ std::vector<int> balanced_parts(const std::vector<double>& times, int parts) {
   return counts;
 }
 
+/// `parts` of some of the layers.
+std::vector<int> deal_some(const std::vector<double>& times, int parts, LayerSplit split) {
+  const auto layers = static_cast<int>(times.size());
+  assert(parts <= layers);
+  if (split == LayerSplit::balanced) { return balanced_parts(times, parts); }
+  assert(layers % parts == 0);
+  std::vector<int> counts(static_cast<std::size_t>(parts), layers / parts);
+  return counts;
+}
+
 std::vector<int> deal(const Chain& chain, const Strategy& strategy) {
   const int parts = part_count(shape_of(strategy, 1));
-  const auto layers = static_cast<int>(chain.layer_begin.size());
-  assert(parts <= layers);
-  switch (strategy.split) {
-    case LayerSplit::list: return strategy.layers_per_stage;
-    case LayerSplit::even:
-      assert(layers % parts == 0);
-      {
-        std::vector<int> counts(static_cast<std::size_t>(parts), layers / parts);
-        return counts;
-      }
-    case LayerSplit::balanced: return balanced_parts(layer_times(chain), parts);
-  }
-  return {};
+  const std::vector<double> times = layer_times(chain);
+  if (strategy.split == LayerSplit::list) { return strategy.layers_per_stage; }
+  if (strategy.encoder_stages == 0) { return deal_some(times, parts, strategy.split); }
+  const auto encoder = times.begin() + chain.encoder_layers;
+  std::vector<int> counts =
+      deal_some({times.begin(), encoder}, strategy.encoder_stages, strategy.split);
+  const std::vector<int> decoder =
+      deal_some({encoder, times.end()}, parts - strategy.encoder_stages, strategy.split);
+  counts.insert(counts.end(), decoder.begin(), decoder.end());
+  return counts;
 }
 
 void append(std::vector<Piece>& to, std::vector<Piece> pieces, bool drop_embedding) {
@@ -296,8 +305,7 @@ std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& s
     for (int c = 0; c < shape.chunks; ++c) {
       const int part = part_of(shape, {s, c});
       if (part == 0) { continue; }
-      stage.chunks[static_cast<std::size_t>(c)].input =
-          outputs[static_cast<std::size_t>(part) - 1];
+      stage.chunks[static_cast<std::size_t>(c)].input = outputs[static_cast<std::size_t>(part) - 1];
     }
   }
   return stages;

@@ -22,9 +22,9 @@ struct ChunkPlan {
   Program last_backward;  // of the last micro-batch: cut where gradient buckets are complete
   Program input_grad, weight_grad;  // the backward in two parts
   Program last_weight_grad;         // cut like last_backward
-  Bytes input, output;    // activations from the chunk before and to the one after
-  Bytes activations;      // kept from forward to backward, one micro-batch
-  Bytes logits;           // the same, of the loss
+  Bytes input, output;              // activations from the chunk before and to the one after
+  Bytes activations;                // kept from forward to backward, one micro-batch
+  Bytes logits;                     // the same, of the loss
   Bytes weight_activations, weight_logits;  // kept from input_grad to weight_grad
   Bytes forward_workspace, backward_workspace;
 };

@@ -100,12 +100,12 @@ class TaskBuilder {
   TaskGraphBuilder builder_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> group_index_;
   std::map<std::tuple<int, Which, std::size_t>, std::uint32_t> compute_index_;  // by seat
-  std::vector<std::uint32_t> tensor_group_;  // by stage and replica
+  std::vector<std::uint32_t> tensor_group_;                      // by stage and replica
   std::vector<std::array<ResolvedProgram, kWhiches>> resolved_;  // by seat and replica
-  std::vector<std::vector<StepTasks>> last_exits_;        // by stage and replica
-  std::array<std::vector<TaskId>, 2> last_send_;          // by direction and slot
-  std::array<std::vector<StepTasks>, 2> entries_;         // by direction and message
-  std::array<std::vector<TaskId>, 2> sends_;              // by direction and message (receiver)
+  std::vector<std::vector<StepTasks>> last_exits_;               // by stage and replica
+  std::array<std::vector<TaskId>, 2> last_send_;                 // by direction and slot
+  std::array<std::vector<StepTasks>, 2> entries_;                // by direction and message
+  std::array<std::vector<TaskId>, 2> sends_;  // by direction and message (receiver)
   /// What a blocking exchange holds up: by direction and message, what the receiver ends before it;
   /// by stage and replica, messages that the next phase waits for.
   std::array<std::vector<std::vector<StepTasks>>, 2> before_entry_;

@@ -243,9 +243,8 @@ void TaskBuilder::gather_parameters(int stage, int tensor) {
       input_.stages[index(stage)].elements * Bytes{size_of(strategy_.precision.compute)};
   const std::vector<std::uint32_t> slots = replica_slots(stage, tensor);
   const CommKey key{Stream::dp, CollectiveOp::all_gather, stage * tensor_ + tensor, size};
-  const std::uint32_t comm =
-      table_.comm(builder_.graph, key, at_stage("parameter all-gather", stage),
-                  holders(stage, tensor));
+  const std::uint32_t comm = table_.comm(
+      builder_.graph, key, at_stage("parameter all-gather", stage), holders(stage, tensor));
   const TaskId id = builder_.add({.work = comm,
                                   .place = group(slots),
                                   .kind = TaskKind::comm,

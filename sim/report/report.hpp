@@ -74,7 +74,7 @@ struct Report {
   Bytes allowance;  // of that, set aside for fragmentation
   Bytes capacity;
   bool fits = true;
-  std::vector<std::string> hints;  // what would help if it does not fit
+  std::vector<std::string> hints;      // what would help if it does not fit
   std::optional<Seconds> closed_form;  // none when the schedule has no formula
   std::size_t tasks = 0;
   std::size_t simulated_ranks = 0;

@@ -35,8 +35,8 @@ std::string contents(const StagePlan& plan) {
   return text;
 }
 
-/// Most forwards of a chunk that wait for the end of their backward, weight gradients included, on a
-/// rank at once; none in a run without backwards.
+/// Most forwards of a chunk that wait for the end of their backward, weight gradients included, on
+/// a rank at once; none in a run without backwards.
 int most_in_flight(const std::vector<strategies::TaskId>& tasks, const TaskGraph& graph) {
   std::map<std::pair<int, int>, bool> held;  // micro-batch and chunk
   std::size_t most = 0;
