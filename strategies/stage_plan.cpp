@@ -71,13 +71,22 @@ std::vector<double> layer_times(const Chain& chain) {
   return times;
 }
 
+/// Running sums of the layers' times, from 0 on.
+using Sums = std::vector<double>;
+
+Sums running_sums(const std::vector<double>& times) {
+  Sums sums(times.size() + 1, 0.0);
+  std::partial_sum(times.begin(), times.end(), sums.begin() + 1);
+  return sums;
+}
+
 /// Contiguous parts with the least largest sum, by dynamic programming over (part, layers dealt).
-std::vector<int> balanced_parts(const std::vector<double>& times, int parts) {
-  const auto layers = static_cast<int>(times.size());
-  std::vector<double> prefix(times.size() + 1, 0.0);
-  std::partial_sum(times.begin(), times.end(), prefix.begin() + 1);
-  const auto sum = [&](int from, int to) {
-    return prefix[static_cast<std::size_t>(to)] - prefix[static_cast<std::size_t>(from)];
+/// `by_stage`: the layers' times on the devices of each stage; parts go round the stages.
+std::vector<int> balanced_parts(const std::vector<Sums>& by_stage, int parts) {
+  const auto layers = static_cast<int>(by_stage.front().size()) - 1;
+  const auto sum = [&](int part, int from, int to) {
+    const Sums& sums = by_stage[static_cast<std::size_t>(part - 1) % by_stage.size()];
+    return sums[static_cast<std::size_t>(to)] - sums[static_cast<std::size_t>(from)];
   };
   const auto width = static_cast<std::size_t>(layers) + 1;
   constexpr double kWorst = std::numeric_limits<double>::infinity();
@@ -89,7 +98,7 @@ std::vector<int> balanced_parts(const std::vector<double>& times, int parts) {
     const auto row = static_cast<std::size_t>(part);
     for (int to = part; to <= layers - (parts - part); ++to) {
       for (int from = to - 1; from >= part - 1; --from) {
-        const double worst = std::max(best[row - 1][static_cast<std::size_t>(from)], sum(from, to));
+        const double worst = std::max(best[row - 1][static_cast<std::size_t>(from)], sum(part, from, to));
         if (worst < best[row][static_cast<std::size_t>(to)] * (1 - 1e-12)) {
           best[row][static_cast<std::size_t>(to)] = worst;
           cut[row][static_cast<std::size_t>(to)] = from;
@@ -107,9 +116,9 @@ std::vector<int> balanced_parts(const std::vector<double>& times, int parts) {
   return counts;
 }
 
-std::vector<int> deal(const Chain& chain, const Strategy& strategy) {
+std::vector<int> deal(const std::vector<Sums>& by_stage, const Strategy& strategy) {
   const int parts = strategy.pipeline * strategy.chunks;
-  const auto layers = static_cast<int>(chain.layer_begin.size());
+  const auto layers = static_cast<int>(by_stage.front().size()) - 1;
   assert(parts <= layers);
   switch (strategy.split) {
     case LayerSplit::list: return strategy.layers_per_stage;
@@ -119,7 +128,7 @@ std::vector<int> deal(const Chain& chain, const Strategy& strategy) {
         std::vector<int> counts(static_cast<std::size_t>(parts), layers / parts);
         return counts;
       }
-    case LayerSplit::balanced: return balanced_parts(layer_times(chain), parts);
+    case LayerSplit::balanced: return balanced_parts(by_stage, parts);
   }
   return {};
 }
@@ -223,13 +232,13 @@ std::vector<int> embedding_users(const Chain& chain, const std::vector<int>& bou
 
 std::vector<int> deal_layers(const models::Model& model, const Strategy& strategy,
                              const cost::Device& device) {
-  return deal(make_chain(model, strategy, device), strategy);
+  return deal({running_sums(layer_times(make_chain(model, strategy, device)))}, strategy);
 }
 
-std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& strategy,
-                                   const cost::Device& device) {
-  const Chain chain = make_chain(model, strategy, device);
-  const std::vector<int> counts = deal(chain, strategy);
+namespace {
+
+std::vector<StagePlan> plan_with(const Chain& chain, const std::vector<int>& counts,
+                                 const Strategy& strategy, const cost::Device& device) {
   const std::vector<int> bounds = part_bounds(chain, counts);
   const std::vector<int> users = embedding_users(chain, bounds, strategy.pipeline);
   std::vector<StagePlan> stages(static_cast<std::size_t>(strategy.pipeline));
@@ -260,6 +269,61 @@ std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& s
     stage.shares_embedding = with_embedding > 1 && stage.embedding_elements > 0;
   }
   return stages;
+}
+
+Seconds compute_time(const StagePlan& plan) {
+  Seconds sum;
+  for (const ChunkPlan& chunk : plan.chunks) {
+    sum += compute_time(chunk.forward) + compute_time(chunk.backward);
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& strategy,
+                                   const cost::Device& device) {
+  const Chain chain = make_chain(model, strategy, device);
+  const std::vector<int> counts = deal({running_sums(layer_times(chain))}, strategy);
+  return plan_with(chain, counts, strategy, device);
+}
+
+std::vector<std::vector<StagePlan>> plan_stages(const models::Model& model,
+                                                const Strategy& strategy,
+                                                const std::vector<cost::Device>& kinds,
+                                                const std::vector<std::vector<int>>& present) {
+  std::vector<Chain> chains;
+  std::vector<Sums> sums;
+  for (const cost::Device& kind : kinds) {
+    chains.push_back(make_chain(model, strategy, kind));
+    sums.push_back(running_sums(layer_times(chains.back())));
+  }
+  std::vector<Sums> by_stage;
+  for (const std::vector<int>& here : present) {
+    const int slowest = *std::ranges::max_element(here, {}, [&](int kind) {
+      return sums[static_cast<std::size_t>(kind)].back();
+    });
+    by_stage.push_back(sums[static_cast<std::size_t>(slowest)]);
+  }
+  const std::vector<int> counts = deal(by_stage, strategy);
+  std::vector<std::vector<StagePlan>> plans;
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    plans.push_back(plan_with(chains[kind], counts, strategy, kinds[kind]));
+  }
+  return plans;
+}
+
+std::vector<StagePlan> slowest_plans(const std::vector<std::vector<StagePlan>>& by_kind,
+                                     const std::vector<std::vector<int>>& present) {
+  std::vector<StagePlan> plans;
+  for (std::size_t stage = 0; stage < present.size(); ++stage) {
+    const auto& here = present[stage];
+    const int slowest = *std::ranges::max_element(here, {}, [&](int kind) {
+      return compute_time(by_kind[static_cast<std::size_t>(kind)][stage]);
+    });
+    plans.push_back(by_kind[static_cast<std::size_t>(slowest)][stage]);
+  }
+  return plans;
 }
 
 }  // namespace tsim::strategies

@@ -63,6 +63,20 @@ TaskGraph TaskBuilder::build() && {
   return std::move(builder_).finish();
 }
 
+std::uint32_t TaskBuilder::kind_of(int stage, int data, int tensor) const {
+  if (kinds() == 1) { return 0; }
+  const int rank = layout_.rank({tensor, data, stage});
+  return static_cast<std::uint32_t>(input_.topology.device_kind[index(rank)]);
+}
+
+const StagePlan& TaskBuilder::plan_on(std::size_t kind, int stage) const {
+  return (input_.kinds.empty() ? input_.stages : input_.kinds[kind].stages)[index(stage)];
+}
+
+Bytes TaskBuilder::reserved_on(std::uint32_t kind) const {
+  return input_.kinds.empty() ? input_.reserved : input_.kinds[kind].reserved;
+}
+
 void TaskBuilder::make_ranks() {
   const int copies =
       (input_.folded.data ? strategy_.data : 1) * (input_.folded.tensor ? strategy_.tensor : 1);
@@ -75,9 +89,10 @@ void TaskBuilder::make_ranks() {
         buffers = std::max(buffers, chunk.input + chunk.output);
       }
     }
+    constexpr std::size_t kReserved = 2;
     std::vector<MemoryChange> resident{{MemoryClass::parameters, states.parameters, {}},
                                        {MemoryClass::buffers, buffers, {}},
-                                       {MemoryClass::reserved, input_.reserved, {}}};
+                                       {MemoryClass::reserved, {}, {}}};
     if (input_.training) {
       resident.push_back({MemoryClass::gradients, states.gradients, {}});
       resident.push_back({MemoryClass::optimizer, states.optimizer, {}});
@@ -86,6 +101,7 @@ void TaskBuilder::make_ranks() {
       std::vector<std::uint32_t> slots;
       for (int tensor = 0; tensor < tensor_; ++tensor) {
         const int rank = layout_.rank({tensor, data, stage});
+        resident[kReserved].at_start = reserved_on(kind_of(stage, data, tensor));
         builder_.graph.ranks.push_back({rank, rank, stage, copies, resident});
         slots.push_back(static_cast<std::uint32_t>(slot(stage, data, tensor)));
       }
@@ -126,14 +142,16 @@ ResolvedProgram TaskBuilder::resolve_program(int stage, int data, int chunk_inde
       resolved.work.push_back(tensor_comm(step, stage, data));
       continue;
     }
-    // Replicas share the description of a compute step.
+    // Replicas share the description of a compute step, or those of one kind do: kind k's is the
+    // k-th from there on.
     const auto [at, added] =
         compute_index_.try_emplace({part(stage, chunk_index), which, i},
                                    static_cast<std::uint32_t>(builder_.graph.computes.size()));
-    if (added) {
+    for (std::size_t kind = 0; added && kind < kinds(); ++kind) {
+      const ChunkPlan& on_kind = plan_on(kind, stage).chunks[index(chunk_index)];
       builder_.graph.computes.push_back(
-          {layers_label(chunk) + " " + std::string(name_of(step.phase)), step.duration,
-           step.model_flops, step.hardware_flops});
+          {layers_label(chunk) + " " + std::string(name_of(step.phase)),
+           program_of(on_kind, which).steps[i].duration, step.model_flops, step.hardware_flops});
     }
     resolved.work.push_back(at->second);
   }
@@ -198,6 +216,7 @@ StepTasks TaskBuilder::add_step(const ResolvedProgram& resolved, std::size_t ste
   StepTasks tasks;
   for (int t = 0; t < tensor_; ++t) {
     task.place = static_cast<std::uint32_t>(replica * tensor_ + t);
+    task.work = resolved.work[step_index] + kind_of(replica / data_, replica % data_, t);
     const TaskId id = builder_.add(task);
     if (t == 0) { tasks.base = id; }
   }

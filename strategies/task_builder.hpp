@@ -1,6 +1,7 @@
 // Internals of build_tasks: slots of simulated ranks and the tables that stamping fills.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <span>
@@ -68,6 +69,12 @@ class TaskBuilder {
   std::vector<std::uint32_t> replica_slots(int stage, int tensor) const;
   void step_optimizer(int stage);
   std::uint32_t group(std::vector<std::uint32_t> slots);
+
+  /// Kinds of device that are told apart; each has its own entry in the graph's computes.
+  std::size_t kinds() const { return std::max<std::size_t>(1, input_.kinds.size()); }
+  std::uint32_t kind_of(int stage, int data, int tensor) const;
+  const StagePlan& plan_on(std::size_t kind, int stage) const;
+  Bytes reserved_on(std::uint32_t kind) const;
 
   int slot(int stage, int data, int tensor) const {
     return (stage * data_ + data) * tensor_ + tensor;
