@@ -47,4 +47,16 @@ std::vector<int> deal_layers(const models::Model& model, const Strategy& strateg
 std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& strategy,
                                    const cost::Device& device);
 
+/// By kind of device: the stages' plans on it. Their layers, steps and memory are the same, times
+/// are not. `present`: by stage, the kinds that its ranks sit on, of which the slowest sets the
+/// stage's pace when layers are balanced.
+std::vector<std::vector<StagePlan>> plan_stages(const models::Model& model,
+                                                const Strategy& strategy,
+                                                const std::vector<cost::Device>& kinds,
+                                                const std::vector<std::vector<int>>& present);
+
+/// By stage, the plan on the slowest of the kinds that are present: it sets the pace.
+std::vector<StagePlan> slowest_plans(const std::vector<std::vector<StagePlan>>& by_kind,
+                                     const std::vector<std::vector<int>>& present);
+
 }  // namespace tsim::strategies

@@ -1,6 +1,7 @@
 // Internals of build_tasks: slots of simulated ranks and the tables that stamping fills.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <span>
@@ -46,7 +47,7 @@ class TaskBuilder {
   void resolve();
   ResolvedProgram resolve_program(int stage, int data, int chunk, Which which);
   std::uint32_t effect(MemoryEffect e);
-  std::uint32_t compute_of(int seat, Which which, std::size_t step, const ChunkPlan& chunk);
+  std::uint32_t compute_of(Seat place, Which which, std::size_t step);
   void run_schedule(int stage, int data);
   void run_actions(std::span<const Action> actions, int stage, int data);
   void block(const Action& action, const StepTasks& entry, const std::vector<StepTasks>& before,
@@ -78,6 +79,12 @@ class TaskBuilder {
   std::vector<int> holder_stages(int stage) const;
   void step_optimizer(int stage);
   std::uint32_t group(std::vector<std::uint32_t> slots);
+
+  /// Kinds of device that are told apart; each has its own entry in the graph's computes.
+  std::size_t kinds() const { return std::max<std::size_t>(1, input_.kinds.size()); }
+  std::uint32_t kind_of(int stage, int data, int tensor) const;
+  const StagePlan& plan_on(std::size_t kind, int stage) const;
+  Bytes reserved_on(std::uint32_t kind) const;
 
   int slot(int stage, int data, int tensor) const {
     return (stage * data_ + data) * tensor_ + tensor;

@@ -214,13 +214,14 @@ void TaskBuilder::after_last_phase(int stage, int data, int tensor, TaskId task)
 }
 
 void TaskBuilder::step_optimizer(int stage) {
-  const StagePlan& plan = input_.stages[index(stage)];
-  builder_.graph.computes.push_back({"optimizer", plan.optimizer, {}, {}});
-  const auto work = static_cast<std::uint32_t>(builder_.graph.computes.size() - 1);
+  const auto work = static_cast<std::uint32_t>(builder_.graph.computes.size());
+  for (std::size_t kind = 0; kind < kinds(); ++kind) {
+    builder_.graph.computes.push_back({"optimizer", plan_on(kind, stage).optimizer, {}, {}});
+  }
   for (int t = 0; t < tensor_; ++t) {
     for (int d = 0; d < data_; ++d) {
       const auto me = static_cast<std::uint32_t>(slot(stage, d, t));
-      const TaskId id = builder_.add({.work = work,
+      const TaskId id = builder_.add({.work = work + kind_of(stage, d, t),
                                       .place = me,
                                       .kind = TaskKind::compute,
                                       .phase = Phase::optimizer,

@@ -29,6 +29,7 @@ StepTasks TaskBuilder::add_step(const ResolvedProgram& resolved, std::size_t ste
   StepTasks tasks;
   for (int t = 0; t < tensor_; ++t) {
     task.place = static_cast<std::uint32_t>(replica * tensor_ + t);
+    task.work = resolved.work[step_index] + kind_of(replica / data_, replica % data_, t);
     const TaskId id = builder_.add(task);
     if (t == 0) { tasks.base = id; }
   }
