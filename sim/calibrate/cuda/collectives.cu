@@ -1,8 +1,7 @@
-#include "collectives.hpp"
-
 #include <vector>
 
-#include "products.hpp"
+#include "sim/calibrate/cuda/collectives.hpp"
+#include "sim/calibrate/cuda/products.hpp"
 
 #ifdef TSIM_HAVE_NCCL
 #include <nccl.h>
@@ -66,8 +65,7 @@ struct Collectives::Group {
     } else if (op == "all_gather") {
       check_nccl(ncclAllGather(from, to, part, type, comm, stream), "all-gather");
     } else if (op == "reduce_scatter") {
-      check_nccl(ncclReduceScatter(from, to, part, type, ncclSum, comm, stream),
-                 "reduce-scatter");
+      check_nccl(ncclReduceScatter(from, to, part, type, ncclSum, comm, stream), "reduce-scatter");
     } else if (op == "broadcast") {
       check_nccl(ncclBroadcast(from, to, count, type, 0, comm, stream), "broadcast");
     } else if (op == "reduce") {
@@ -144,8 +142,7 @@ Collectives::Overlap Collectives::overlap(std::array<long, 3> mnk, int ranks, st
   for (int rank = 0; rank < ranks; ++rank) {
     check(cudaSetDevice(rank));
     streams.emplace_back();
-    products.emplace_back(Product{"bf16", "nt", 1, mnk[0], mnk[1], mnk[2]}, false,
-                          streams.back());
+    products.emplace_back(Product{"bf16", "nt", 1, mnk[0], mnk[1], mnk[2]}, false, streams.back());
     ready.emplace_back();
     over.emplace_back();
   }

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "gpu.hpp"
+#include "sim/calibrate/cuda/gpu.hpp"
 
 namespace tsim::calibrate {
 

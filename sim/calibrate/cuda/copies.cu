@@ -1,7 +1,7 @@
-#include "copies.hpp"
-
 #include <chrono>
 #include <vector>
+
+#include "sim/calibrate/cuda/copies.hpp"
 
 namespace tsim::calibrate {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "gpu.hpp"
+#include "sim/calibrate/cuda/gpu.hpp"
 
 namespace tsim::calibrate {
 

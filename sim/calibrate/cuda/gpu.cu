@@ -1,12 +1,12 @@
-#include "gpu.hpp"
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 #include <algorithm>
 #include <chrono>
 #include <vector>
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <cuda_fp8.h>
+#include "sim/calibrate/cuda/gpu.hpp"
 
 namespace tsim::calibrate {
 namespace {
@@ -135,7 +135,9 @@ void fill(const Buffer& buffer, Format format, cudaStream_t stream) {
   const int blocks = static_cast<int>(std::min<std::size_t>((n + 255) / 256, 4096));
   if (blocks == 0) { return; }
   switch (format) {
-    case Format::bf16: fill_kernel<<<blocks, 256, 0, stream>>>(buffer.as<__nv_bfloat16>(), n); break;
+    case Format::bf16:
+      fill_kernel<<<blocks, 256, 0, stream>>>(buffer.as<__nv_bfloat16>(), n);
+      break;
     case Format::fp16: fill_kernel<<<blocks, 256, 0, stream>>>(buffer.as<__half>(), n); break;
     case Format::fp32: fill_kernel<<<blocks, 256, 0, stream>>>(buffer.as<float>(), n); break;
     case Format::fp8: fill_kernel<<<blocks, 256, 0, stream>>>(buffer.as<__nv_fp8_e4m3>(), n); break;

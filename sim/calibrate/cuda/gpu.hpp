@@ -1,6 +1,8 @@
 // Devices, memory, streams and events with owners, and times of what runs on a stream.
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -8,9 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-#include <cuda_runtime.h>
-
-#include "statistics.hpp"
+#include "sim/calibrate/statistics.hpp"
 
 namespace tsim::calibrate {
 
@@ -65,8 +65,8 @@ class Event {
 
 /// How long and how surely a thing is timed.
 struct Patience {
-  double most_seconds = 0.25;   // of one thing, warm-up not counted
-  double uncertainty = 0.004;   // enough when the median is known so well
+  double most_seconds = 0.25;  // of one thing, warm-up not counted
+  double uncertainty = 0.004;  // enough when the median is known so well
   int least_batches = 7;
   double batch_seconds = 2e-3;  // calls are timed in batches of at least this length
 };

@@ -1,5 +1,7 @@
 // tsim-measure: times kernels, copies and collectives on the NVIDIA devices of this machine, and
 // writes them down for tsim. Needs CUDA alone; NCCL is used when it was found.
+#include <unistd.h>
+
 #include <chrono>
 #include <csignal>
 #include <fstream>
@@ -7,15 +9,13 @@
 #include <optional>
 #include <sstream>
 
-#include <unistd.h>
-
-#include "collectives.hpp"
-#include "copies.hpp"
-#include "host.hpp"
-#include "journal.hpp"
-#include "kernels.hpp"
-#include "products.hpp"
-#include "work.hpp"
+#include "sim/calibrate/cuda/collectives.hpp"
+#include "sim/calibrate/cuda/copies.hpp"
+#include "sim/calibrate/cuda/host.hpp"
+#include "sim/calibrate/cuda/kernels.hpp"
+#include "sim/calibrate/cuda/products.hpp"
+#include "sim/calibrate/journal.hpp"
+#include "sim/calibrate/work.hpp"
 
 namespace {
 
@@ -153,10 +153,9 @@ std::string measure(const Work& work, cudaStream_t stream, Collectives& collecti
   const bool has_cold = work.kind == "gemm" || work.kind == "bmm" || work.kind == "map";
   try {
     if (work.kind == "overlap") {
-      const Collectives::Overlap overlap =
-          collectives.overlap({count(work, 0), count(work, 1), count(work, 2)},
-                              static_cast<int>(count(work, 3)),
-                              static_cast<std::size_t>(count(work, 4)));
+      const Collectives::Overlap overlap = collectives.overlap(
+          {count(work, 0), count(work, 1), count(work, 2)}, static_cast<int>(count(work, 3)),
+          static_cast<std::size_t>(count(work, 4)));
       put(object, "product_", overlap.product);
       put(object, "collective_", overlap.collective);
       put(object, "", overlap.both);
@@ -172,7 +171,9 @@ std::string measure(const Work& work, cudaStream_t stream, Collectives& collecti
 
 std::string with_state(const std::string& line, const DeviceState& state) {
   Object object;
-  object.number("sm_mhz", state.sm_mhz).number("celsius", state.celsius).number("watts", state.watts);
+  object.number("sm_mhz", state.sm_mhz)
+      .number("celsius", state.celsius)
+      .number("watts", state.watts);
   return line.substr(0, line.size() - 1) + "," + object.str().substr(1);
 }
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "kernels.hpp"
-#include "pack.cuh"
+#include "sim/calibrate/cuda/kernels.hpp"
+#include "sim/calibrate/cuda/pack.cuh"
 
 namespace tsim::calibrate {
 namespace {
@@ -86,8 +86,7 @@ template <Map kMap, typename T>
 void launch(const Operands& o, std::size_t packs, cudaStream_t stream) {
   const auto blocks = static_cast<unsigned>((packs + 255) / 256);
   map_kernel<kMap, T><<<blocks, 256, 0, stream>>>(o.x.as<T>(), o.y.as<T>(),
-                                                  o.mask.as<unsigned char>(), o.out.as<T>(),
-                                                  packs);
+                                                  o.mask.as<unsigned char>(), o.out.as<T>(), packs);
 }
 
 template <typename T>

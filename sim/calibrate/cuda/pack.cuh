@@ -6,9 +6,9 @@
 
 namespace tsim::calibrate {
 
-template <typename T>
-struct alignas(16) Pack {
-  static constexpr int kSize = 16 / sizeof(T);
+template <typename T, int kCount = 16 / sizeof(T)>
+struct alignas(kCount * sizeof(T)) Pack {
+  static constexpr int kSize = kCount;
   T values[kSize];
 };
 

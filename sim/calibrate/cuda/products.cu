@@ -1,19 +1,20 @@
-#include "products.hpp"
+#include <cublasLt.h>
 
 #include <array>
 #include <vector>
 
-#include <cublasLt.h>
+#include "sim/calibrate/cuda/products.hpp"
 
 namespace tsim::calibrate {
 namespace {
 
+constexpr std::size_t kScale = 4;  // floats from one scale to the next: they are read by 16 bytes
 constexpr std::size_t kWorkspace = std::size_t{32} << 20;  // as PyTorch gives on Hopper
 
 void check_blas(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) { return; }
-  const std::string text = std::string("cuBLASLt: ") + what + " gave " +
-                           cublasLtGetStatusString(status);
+  const std::string text =
+      std::string("cuBLASLt: ") + what + " gave " + cublasLtGetStatusString(status);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) { throw NotHere(text); }
   if (status == CUBLAS_STATUS_ALLOC_FAILED) { throw OutOfMemory(text); }
   throw std::runtime_error(text);
@@ -101,11 +102,11 @@ RunningProduct::RunningProduct(const Product& product, bool cold, cudaStream_t s
   if (fp8 && product.layout != "nt") { throw NotHere("fp8 products are of layout nt only"); }
   const cudaDataType_t in = data_type(product.dtype);
   const cudaDataType_t out = add ? CUDA_R_32F : fp8 ? CUDA_R_16BF : in;
-  check_blas(cublasLtMatmulDescCreate(
-                 &s.operation,
-                 product.dtype == "tf32" ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
-                 CUDA_R_32F),
-             "operation");
+  check_blas(
+      cublasLtMatmulDescCreate(
+          &s.operation, product.dtype == "tf32" ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+          CUDA_R_32F),
+      "operation");
   // Column-major, C^T[n, m] = B^T A^T: the library's first operand is B.
   s.set(CUBLASLT_MATMUL_DESC_TRANSA, b_turned ? CUBLAS_OP_T : CUBLAS_OP_N);
   s.set(CUBLASLT_MATMUL_DESC_TRANSB, a_turned ? CUBLAS_OP_T : CUBLAS_OP_N);
@@ -118,11 +119,12 @@ RunningProduct::RunningProduct(const Product& product, bool cold, cudaStream_t s
   s.c = layout(out, m, n, batch);
   s.workspace = Buffer::on_device(kWorkspace);
   if (fp8) {
-    s.scales = Buffer::on_device(2 * sizeof(float));
-    const std::array<float, 2> ones{1.0F, 1.0F};
+    s.scales = Buffer::on_device(2 * kScale * sizeof(float));
+    std::array<float, 2 * kScale> ones{};
+    ones.fill(1.0F);
     check(cudaMemcpy(s.scales.data(), ones.data(), sizeof ones, cudaMemcpyHostToDevice));
     s.set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, s.scales.as<float>());
-    s.set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, s.scales.as<float>() + 1);
+    s.set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, s.scales.as<float>() + kScale);
   }
   s.beta = add ? 1.0F : 0.0F;
   s.choose_algorithm();
@@ -135,8 +137,8 @@ RunningProduct::RunningProduct(const Product& product, bool cold, cudaStream_t s
   const std::size_t c_bytes = bytes(m, n, out == CUDA_R_32F ? 4 : 2);
   const int sets = operand_sets(a_bytes + b_bytes + c_bytes, cold);
   for (int i = 0; i < sets; ++i) {
-    s.sets.push_back({Buffer::on_device(a_bytes), Buffer::on_device(b_bytes),
-                      Buffer::on_device(c_bytes)});
+    s.sets.push_back(
+        {Buffer::on_device(a_bytes), Buffer::on_device(b_bytes), Buffer::on_device(c_bytes)});
     fill(s.sets.back().a, format, stream);
     fill(s.sets.back().b, format, stream);
     check(cudaMemsetAsync(s.sets.back().c.data(), 0, c_bytes, stream));

@@ -1,7 +1,7 @@
 // Times of matrix products by cuBLASLt.
 #pragma once
 
-#include "gpu.hpp"
+#include "sim/calibrate/cuda/gpu.hpp"
 
 namespace tsim::calibrate {
 

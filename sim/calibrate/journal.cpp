@@ -1,4 +1,4 @@
-#include "journal.hpp"
+#include "sim/calibrate/journal.hpp"
 
 #include <array>
 #include <charconv>
@@ -22,9 +22,8 @@ std::string escaped(std::string_view text) {
 
 std::string shown(double value) {
   std::array<char, 32> digits{};
-  const auto [end, failure] =
-      std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::general,
-                    6);
+  const auto [end, failure] = std::to_chars(digits.data(), digits.data() + digits.size(), value,
+                                            std::chars_format::general, 6);
   return failure == std::errc{} ? std::string(digits.data(), end) : "0";
 }
 

@@ -1,4 +1,4 @@
-#include "work.hpp"
+#include "sim/calibrate/work.hpp"
 
 #include <algorithm>
 #include <array>
@@ -25,10 +25,8 @@ const std::vector<Form>& forms() {
   static const std::vector<std::string_view> halves{"bf16", "fp16", "fp32"};
   static const std::vector<std::string_view> ways{"fwd", "bwd"};
   static const std::vector<Form> all{
-      {"gemm",
-       {{"DTYPE", dtypes}, {"LAYOUT", {"nt", "nn", "tn", "tn+"}}, {"M"}, {"N"}, {"K"}}},
-      {"bmm",
-       {{"DTYPE", halves}, {"LAYOUT", {"nt", "nn", "tn"}}, {"BATCH"}, {"M"}, {"N"}, {"K"}}},
+      {"gemm", {{"DTYPE", dtypes}, {"LAYOUT", {"nt", "nn", "tn", "tn+"}}, {"M"}, {"N"}, {"K"}}},
+      {"bmm", {{"DTYPE", halves}, {"LAYOUT", {"nt", "nn", "tn"}}, {"BATCH"}, {"M"}, {"N"}, {"K"}}},
       {"map",
        {{"DTYPE", halves},
         {"OP", {"copy", "add", "gelu", "gelu_bwd", "dropout", "dropout_bwd", "bias_gelu"}},
@@ -70,10 +68,9 @@ std::string why_bad(const Work& work) {
   for (std::size_t i = 0; i < form->fields.size(); ++i) {
     const Field& field = form->fields[i];
     const std::string& word = work.words[i];
-    const bool good = field.names.empty()
-                          ? to_count(word) >= 1
-                          : std::find(field.names.begin(), field.names.end(), word) !=
-                                field.names.end();
+    const bool good = field.names.empty() ? to_count(word) >= 1
+                                          : std::find(field.names.begin(), field.names.end(),
+                                                      word) != field.names.end();
     if (good) { continue; }
     return std::string(field.name) + ": found \"" + word + "\", expected " +
            (field.names.empty() ? "a whole number above 0" : "one of " + joined(field.names));
@@ -103,8 +100,8 @@ void add(std::vector<std::string>& lines, const std::vector<std::string>& words)
 
 /// The products of a transformer layer of width `h` and MLP width `ffn` over `rows` tokens, with
 /// their gradients.
-void add_layer(std::vector<std::string>& lines, std::int64_t rows, std::int64_t h,
-               std::int64_t ffn, int tensor) {
+void add_layer(std::vector<std::string>& lines, std::int64_t rows, std::int64_t h, std::int64_t ffn,
+               int tensor) {
   const auto n = [](std::int64_t value) { return std::to_string(value); };
   const std::array<std::array<std::int64_t, 2>, 4> weights{
       {{3 * h / tensor, h}, {h, h / tensor}, {ffn / tensor, h}, {h, ffn / tensor}}};
@@ -117,8 +114,8 @@ void add_layer(std::vector<std::string>& lines, std::int64_t rows, std::int64_t 
 
 void add_collectives(std::vector<std::string>& lines, int gpus) {
   for (int ranks = 2; ranks <= gpus; ranks *= 2) {
-    for (const char* op : {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
-                           "send_recv", "send_recv_both", "broadcast", "reduce"}) {
+    for (const char* op : {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_recv",
+                           "send_recv_both", "broadcast", "reduce"}) {
       for (std::int64_t bytes = 1024; bytes <= (std::int64_t{1} << 30); bytes *= 4) {
         add(lines, {"collective", op, std::to_string(ranks), std::to_string(bytes)});
       }

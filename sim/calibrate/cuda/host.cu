@@ -1,13 +1,13 @@
-#include "host.hpp"
+#include <dlfcn.h>
+#include <nvml.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
 #include <ctime>
 #include <fstream>
 
-#include <dlfcn.h>
-#include <nvml.h>
-#include <unistd.h>
+#include "sim/calibrate/cuda/host.hpp"
 
 namespace tsim::calibrate {
 
@@ -22,7 +22,8 @@ struct Monitor::Library {
   }
 
   bool device(int number, nvmlDevice_t& device) const {
-    auto* const find = get<decltype(nvmlDeviceGetHandleByIndex_v2)>("nvmlDeviceGetHandleByIndex_v2");
+    auto* const find =
+        get<decltype(nvmlDeviceGetHandleByIndex_v2)>("nvmlDeviceGetHandleByIndex_v2");
     return find != nullptr && find(static_cast<unsigned>(number), &device) == NVML_SUCCESS;
   }
 };

@@ -1,4 +1,4 @@
-#include "statistics.hpp"
+#include "sim/calibrate/statistics.hpp"
 
 #include <algorithm>
 #include <cmath>
