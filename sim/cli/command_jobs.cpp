@@ -18,8 +18,6 @@ namespace {
 
 constexpr std::size_t kMeetingsShown = 10;
 
-cost::Cluster built(const cost::ClusterSpec& spec) { return build_cluster(spec); }
-
 /// The devices of each job: as stated, else the next ones.
 std::vector<std::vector<int>> placements(const JobsOptions& options,
                                          const std::vector<sim::Job>& jobs, int devices,
@@ -160,7 +158,7 @@ void print_jobs_json(const std::vector<sim::Job>& jobs, const sim::JobsReport& r
 }  // namespace
 
 int jobs_command(const JobsOptions& options, std::ostream& out, std::ostream& /*err*/) {
-  const cost::Cluster cluster = built(sim::read_cluster(options.cluster));
+  const cost::Cluster cluster = sim::read_cluster(options.cluster);
   const std::vector<sim::Job> jobs = read_jobs(options, cluster);
   const sim::JobsReport report = run_jobs(cluster, jobs);
   if (options.json) {

@@ -18,8 +18,6 @@ namespace {
 using cost::CollectiveOp;
 using sim::Problems;
 
-cost::Cluster built(const cost::ClusterSpec& spec) { return build_cluster(spec); }
-
 std::vector<std::string_view> op_names() {
   std::vector<std::string_view> names;
   for (int op = 0; op < cost::kCollectiveOps; ++op) {
@@ -133,7 +131,7 @@ NetSeries run_series(const std::string& algorithm, Question& q, cost::Router& ro
 }  // namespace
 
 int net_command(const NetOptions& options, std::ostream& out, std::ostream& /*err*/) {
-  const cost::Cluster cluster = built(sim::read_cluster(options.cluster));
+  const cost::Cluster cluster = sim::read_cluster(options.cluster);
   Question q = read_question(options, cluster);
   cost::Router router(cluster.topology);
   NetAnswer answer{&cluster, &q.request, options.op, {}, options.links};
