@@ -17,5 +17,6 @@ int run_command(const RunOptions& options, std::ostream& out, std::ostream& err)
 int models_command(const ModelsOptions& options, std::ostream& out, std::ostream& err);
 int devices_command(const DevicesOptions& options, std::ostream& out, std::ostream& err);
 int explain_command(const ExplainOptions& options, std::ostream& out, std::ostream& err);
+int import_command(const ImportOptions& options, std::ostream& out, std::ostream& err);
 
 }  // namespace tsim::cli

@@ -26,6 +26,7 @@ struct Dispatch {
   int operator()(const ModelsOptions& options) const { return models_command(options, out, err); }
   int operator()(const DevicesOptions& options) const { return devices_command(options, out, err); }
   int operator()(const ExplainOptions& options) const { return explain_command(options, out, err); }
+  int operator()(const ImportOptions& options) const { return import_command(options, out, err); }
 };
 
 /// Prints the answer only when it is complete.

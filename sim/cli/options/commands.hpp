@@ -9,5 +9,6 @@ Added add_run(CLI::App& app);
 Added add_models(CLI::App& app);
 Added add_devices(CLI::App& app);
 Added add_explain(CLI::App& app);
+Added add_import(CLI::App& app);
 
 }  // namespace tsim::cli
