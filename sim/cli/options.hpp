@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -89,6 +90,20 @@ struct TopoOptions {
   bool operator==(const TopoOptions&) const = default;
 };
 
+enum class ImportKind : std::uint8_t { topo, program };
+std::string_view name_of(ImportKind kind);
+
+struct ImportOptions {
+  ImportKind kind{};
+  std::filesystem::path file;
+  std::filesystem::path out, msccl;  // empty: not written
+  std::string device;                // empty: guessed
+  int nodes = 1;
+  int pcie = 0;             // generation; 0: the usual one
+  std::string nvlink, nic;  // rates; empty: the usual ones
+  bool operator==(const ImportOptions&) const = default;
+};
+
 /// Nothing to do but to print `text`: help, the version (status 0), or what is wrong with the
 /// command line (status 2, for stderr).
 struct Message {
@@ -98,7 +113,7 @@ struct Message {
 };
 
 using Command = std::variant<Message, RunOptions, ModelsOptions, DevicesOptions, ExplainOptions,
-                             NetOptions, JobsOptions, TopoOptions>;
+                             TopoOptions, ImportOptions, NetOptions, JobsOptions>;
 
 /// What the command line (without the program's name) asks for. Never throws on a wrong one.
 Command parse_options(const std::vector<std::string>& arguments);
