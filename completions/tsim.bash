@@ -27,6 +27,8 @@ _tsim() {
 
   case $previous in
     --trace) _tsim_files "$current" .json; return ;;
+    --svg) _tsim_files "$current" .svg; return ;;
+    --dot) _tsim_files "$current" .dot; return ;;
     --device) _tsim_words "$current" "$("${COMP_WORDS[0]}" devices --names 2>/dev/null)"; return ;;
     --dtype) _tsim_words "$current" 'fp32 tf32 fp16 bf16 fp8 int16 int8'; return ;;
     --fusion) _tsim_words "$current" 'none framework full'; return ;;
@@ -40,7 +42,7 @@ _tsim() {
 
   case $command:$current in
     :-*) _tsim_words "$current" '--help --version' ;;
-    :*) _tsim_words "$current" 'run models devices explain net jobs' ;;
+    :*) _tsim_words "$current" 'run models devices explain topo import net jobs' ;;
     run:-*) _tsim_words "$current" '--help --json --trace --trace-ranks --set' ;;
     run:*) _tsim_files "$current" .json ;;
     models:* | devices:*) _tsim_words "$current" '--help --json --names' ;;
@@ -55,6 +57,8 @@ _tsim() {
       _tsim_words "$current" '--help --micro-batch --sequence --device --dtype --fusion
         --flash-attention --no-dropout --json'
       ;;
+    topo:-*) _tsim_words "$current" '--help --pairs --paths --all --json --svg --dot --set' ;;
+    topo:*) _tsim_files "$current" .json ;;
     explain:*/*) _tsim_files "$current" .json ;;
     explain:*) _tsim_words "$current" "$("${COMP_WORDS[0]}" models --names 2>/dev/null)" ;;
   esac
