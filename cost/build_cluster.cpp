@@ -83,7 +83,7 @@ void plug_in(Topology& t, const NodeDesign& node, const BuiltNode& built,
   for (std::size_t n = 0; n < built.nics.size(); ++n) {
     const LinkSpec& wire = node.nics[n].wire;
     t.links.push_back({LinkKind::nic, built.nics[n], ports[n % ports.size()], wire.bandwidth,
-                       wire.latency, wire.full_duplex});
+                       wire.latency, wire.full_duplex, wire.lanes});
   }
 }
 

@@ -45,6 +45,7 @@ struct ClusterSpec {
 struct NodeGroup {
   NodeDesign node;
   int count = 1;
+  bool operator==(const NodeGroup&) const = default;
 };
 
 /// The general form: any nodes in any network.

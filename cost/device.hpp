@@ -13,11 +13,15 @@ namespace tsim::cost {
 
 /// Shape dependence of a matrix product's rate: the output is cut in tiles, tiles run in waves of
 /// one per compute unit, and the sum over k needs `half_k` terms to reach half of the ceiling.
+/// A library has kernels for smaller tiles too and takes the one that ends first. A smaller tile
+/// loads more operands for each multiplication: its rate is I / (I + half_intensity) with
+/// I = m n / (m + n), relative to that of the largest.
 struct GemmEfficiency {
   double ceiling = 1.0;  // share of the dense peak that the largest products reach, (0, 1]
-  int tile_m = 128, tile_n = 128;
-  int units = 1;        // compute units (SMs, cores) that run one tile each at a time
-  double half_k = 0.0;  // k at which half of the ceiling is reached
+  int tile_m = 128, tile_n = 128;  // the largest tile
+  double half_intensity = 0.0;     // 0: there are no smaller tiles
+  int units = 1;                   // compute units (SMs, cores) that run one tile each at a time
+  double half_k = 0.0;             // k at which half of the ceiling is reached
 };
 
 /// Peak dense rate of one number format. Never the figure for 2:4 sparse matrices.

@@ -49,21 +49,62 @@ BytesPerSecond memory_rate(OpClass cls, const Device& device) {
   return device.memory_bandwidth;
 }
 
+struct Tile {
+  std::int64_t m = 1, n = 1;
+};
+
+/// Tiles that libraries have kernels for, beside a device's largest: 64 to 256 rows, 32 to 256
+/// columns.
+constexpr auto kSmallerTiles = [] {
+  std::array<Tile, 32> tiles{};
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    tiles[i] = {.m = 64 * (1 + at / 8), .n = 32 * (1 + at % 8)};
+  }
+  return tiles;
+}();
+
+double intensity(const Tile& tile) {
+  return static_cast<double>(tile.m * tile.n) / static_cast<double>(tile.m + tile.n);
+}
+
+/// Rate of a tile over that of the largest; never above 1.
+double relative_rate(const GemmEfficiency& e, const Tile& tile) {
+  const auto reached = [&](const Tile& t) {
+    return intensity(t) / (intensity(t) + e.half_intensity);
+  };
+  return std::min(1.0, reached(tile) / reached({e.tile_m, e.tile_n}));
+}
+
+struct Outputs {
+  std::int64_t batch = 1, m = 1, n = 1;
+};
+
+/// Share of the units' time in which they compute elements of the output.
+double filled_share(const Tile& tile, std::int64_t units, const Outputs& out) {
+  const std::int64_t rows = ceil_div(out.m, tile.m);
+  const std::int64_t columns = ceil_div(out.n, tile.n);
+  const std::int64_t tiles = out.batch * rows * columns;
+  const std::int64_t waves = ceil_div(tiles, units);
+  return static_cast<double>(out.m) * static_cast<double>(out.n) /
+         (static_cast<double>(rows * tile.m) * static_cast<double>(columns * tile.n)) *
+         static_cast<double>(tiles) / static_cast<double>(waves * units);
+}
+
 }  // namespace
 
 double gemm_efficiency(const GemmEfficiency& e, std::int64_t batch, std::int64_t m, std::int64_t n,
                        std::int64_t k) {
   assert(batch >= 1 && m >= 1 && n >= 1 && k >= 1);
-  const std::int64_t rows = ceil_div(m, e.tile_m);
-  const std::int64_t columns = ceil_div(n, e.tile_n);
-  const std::int64_t tiles = batch * rows * columns;
-  const std::int64_t waves = ceil_div(tiles, e.units);
-  const double filled_tiles =
-      static_cast<double>(m) * static_cast<double>(n) /
-      (static_cast<double>(rows * e.tile_m) * static_cast<double>(columns * e.tile_n));
-  const double filled_waves = static_cast<double>(tiles) / static_cast<double>(waves * e.units);
+  double best = filled_share({e.tile_m, e.tile_n}, e.units, {batch, m, n});
+  if (e.half_intensity > 0) {
+    for (const Tile& tile : kSmallerTiles) {
+      if (tile.m * tile.n > std::int64_t{e.tile_m} * e.tile_n) { continue; }
+      best = std::max(best, relative_rate(e, tile) * filled_share(tile, e.units, {batch, m, n}));
+    }
+  }
   const auto depth = static_cast<double>(k);
-  return e.ceiling * filled_tiles * filled_waves * depth / (depth + e.half_k);
+  return e.ceiling * best * depth / (depth + e.half_k);
 }
 
 Seconds kernel_time(const models::Kernel& kernel, const Device& device) {

@@ -9,7 +9,8 @@
 namespace tsim::cost {
 
 /// Share of the peak that a product [m, k] x [k, n], `batch` of them, reaches when it is bound by
-/// arithmetic: ceiling x filled tiles x filled waves x k / (k + half_k).  In (0, 1].
+/// arithmetic: ceiling x filled tiles x filled waves x k / (k + half_k), with the best of the tiles
+/// that are to be had.  In (0, 1].
 double gemm_efficiency(const GemmEfficiency& e, std::int64_t batch, std::int64_t m, std::int64_t n,
                        std::int64_t k);
 

@@ -43,6 +43,7 @@ struct Vertex {
   VertexKind kind{};
   std::string name;        // "node0/gpu3"
   std::int32_t node = -1;  // -1: outside every node (a network switch)
+  std::string cores = {};  // of a cpu: "0-23,48-71" as its system numbers them; empty: not known
 };
 
 /// Both directions have `bandwidth` each when full duplex, else they share it.
@@ -52,6 +53,7 @@ struct Link {
   BytesPerSecond bandwidth{};  // usable: signalling rate x lanes x protocol efficiency; > 0
   Seconds latency{};           // of one crossing
   bool full_duplex = true;
+  int lanes = 1;  // links that are bundled in it; their sum is `bandwidth`
 };
 
 struct Channel {

@@ -1,6 +1,8 @@
 #include "strategies/block_memory.hpp"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 namespace tsim::strategies {
 namespace {
@@ -78,6 +80,42 @@ Bytes backward_workspace(const OpGraph& graph) {
   return largest;
 }
 
+/// Where the gradient of a tensor comes from unchanged: through an addition or a bias.
+TensorId gradient_source(const OpGraph& graph, TensorId id) {
+  for (;;) {
+    const Op* reader = nullptr;
+    int readers = 0;
+    for (const Op& op : graph.ops) {
+      for (const models::Operand& in : op.inputs) {
+        if (in.tensor != id) { continue; }
+        reader = &op;
+        ++readers;
+      }
+    }
+    const bool passes =
+        readers == 1 &&
+        (reader->kind == models::OpKind::residual_add ||
+         (reader->kind == models::OpKind::bias && reader->inputs.front().tensor == id));
+    if (!passes) { return id; }
+    id = reader->outputs.front().tensor;
+  }
+}
+
+/// Bytes of one kind, counted once a tensor (or slice of one).
+class Distinct {
+ public:
+  explicit Distinct(const OpGraph& graph) : graph_(graph) {}
+  /// `shape` of tensor `id`, or of its gradient.
+  Bytes add(TensorId id, const models::Shape& shape, bool gradient) {
+    if (!seen_.insert({id, gradient, models::elements(shape)}).second) { return {}; }
+    return models::elements(shape) * Bytes{models::size_of(tensor_at(graph_, id).dtype)};
+  }
+
+ private:
+  const OpGraph& graph_;
+  std::set<std::tuple<TensorId, bool, std::int64_t>> seen_;
+};
+
 }  // namespace
 
 Recompute recompute_of(models::BlockKind kind, const Strategy& strategy) {
@@ -106,6 +144,26 @@ void add_memory(const OpGraph& graph, Recompute recompute, models::Fusion fusion
   plan.backward_workspace = backward_workspace(graph) + again;
   if (graph.output >= 0) { plan.output = models::size_of(tensor_at(graph, graph.output)); }
   if (graph.memory >= 0) { plan.memory = models::size_of(tensor_at(graph, graph.memory)); }
+}
+
+void add_weight_memory(const OpGraph& graph, const std::vector<models::Kernel>& kernels,
+                       BlockPlan& plan) {
+  Distinct distinct(graph);
+  for (const models::Kernel& kernel : kernels) {
+    for (const models::OpId id : kernel.ops) {
+      const Op& op = graph.ops[static_cast<std::size_t>(id)];
+      if (op.weights.empty()) { continue; }
+      for (const models::Operand& in : op.inputs) {
+        if (!holds(op.saved, in.tensor)) { continue; }
+        plan.weight_activations +=
+            distinct.add(in.tensor, tensor_at(graph, in.tensor).shape, false);
+      }
+      for (const models::Operand& out : op.outputs) {
+        Bytes& sum = is_logits(graph, out.tensor) ? plan.weight_logits : plan.weight_activations;
+        sum += distinct.add(gradient_source(graph, out.tensor), out.shape, true);
+      }
+    }
+  }
 }
 
 }  // namespace tsim::strategies

@@ -116,19 +116,35 @@ struct BackwardPieces {
     pieces.push_back(piece);
     kernels.push_back(kernel);
   }
-  void add_comms(const std::vector<OpComm>& comms, const std::vector<OpId>& ops, PieceKind kind) {
-    strategies::add_comms(comms, ops, Phase::backward, pieces, kind);
+  void add_comms(const std::vector<OpComm>& comms, const std::vector<OpId>& ops, Phase phase,
+                 PieceKind kind) {
+    strategies::add_comms(comms, ops, phase, pieces, kind);
     kernels.resize(pieces.size(), nullptr);
   }
 };
 
+/// What a program of the backward computes.
+enum class Gradients : std::uint8_t { all, of_inputs, of_weights };
+
+/// The kernels of the weights' gradients, nothing else.
+void add_weight_grads(const GradientKernels& kernels, const Context& c, BackwardPieces& out) {
+  for (const Kernel* w : kernels.weights) {
+    Piece piece = compute_piece(*w, c.device, Phase::weight_grad);
+    piece.model_flops = backward_model_flops(c.graph, *w, 1.0);
+    out.add(piece, w);
+  }
+}
+
 /// Kernels of the inputs' gradients with the communication around them, then the weights'.
-void add_backward(const GradientKernels& kernels, const Context& c, BackwardPieces& out) {
+void add_backward(const GradientKernels& kernels, const Context& c, Gradients which,
+                  BackwardPieces& out) {
   std::vector<OpId> ops;
   for (const auto* list : {&kernels.inputs, &kernels.weights}) {
     for (const Kernel* k : *list) { ops.insert(ops.end(), k->ops.begin(), k->ops.end()); }
   }
-  out.add_comms(c.comms.before_backward, ops, PieceKind::comm);
+  const bool all = which == Gradients::all;
+  const Phase phase = all ? Phase::backward : Phase::input_grad;
+  out.add_comms(c.comms.before_backward, ops, phase, PieceKind::comm);
   // An operator's backward is twice its forward: half for the weights, or all for the inputs.
   const auto products =
       std::count_if(kernels.inputs.begin(), kernels.inputs.end(),
@@ -136,16 +152,17 @@ void add_backward(const GradientKernels& kernels, const Context& c, BackwardPiec
   const double input_share =
       (kernels.weights.empty() ? 2.0 : 1.0) / std::max(1.0, static_cast<double>(products));
   for (const Kernel* k : kernels.inputs) {
-    Piece piece = compute_piece(*k, c.device, Phase::backward);
+    Piece piece = compute_piece(*k, c.device, phase);
     if (k->cls == models::OpClass::contraction) {
       piece.model_flops = backward_model_flops(c.graph, *k, input_share);
     }
     out.add(piece, k);
   }
-  const bool overlap = c.overlap_tensor && !kernels.weights.empty();
+  const bool overlap = all && c.overlap_tensor && !kernels.weights.empty();
   const std::size_t before = out.pieces.size();
-  out.add_comms(c.comms.after_backward_input, ops,
+  out.add_comms(c.comms.after_backward_input, ops, phase,
                 overlap ? PieceKind::async_comm : PieceKind::comm);
+  if (!all) { return; }
   const bool beside = overlap && out.pieces.size() > before;
   for (const Kernel* w : kernels.weights) {
     Piece piece = compute_piece(*w, c.device, Phase::backward);
@@ -160,7 +177,7 @@ void add_backward(const GradientKernels& kernels, const Context& c, BackwardPiec
   }
 }
 
-/// A weight's gradient is complete after the last kernel of its operator.
+/// A weight's gradient is complete after the last kernel of its operator that is listed.
 void mark_gradients(const OpGraph& graph, BackwardPieces& backward) {
   std::set<OpId> seen;
   for (std::size_t i = backward.pieces.size(); i-- > 0;) {
@@ -171,12 +188,34 @@ void mark_gradients(const OpGraph& graph, BackwardPieces& backward) {
   }
 }
 
-std::vector<Piece> backward_pieces(const models::BlockKernels& kernels, const Context& c) {
+/// Gradients that the inputs' kernels make besides (of a norm's weights) are handed over with the
+/// first of the others.
+void add_unmarked_gradients(const OpGraph& graph, BackwardPieces& weights) {
+  std::set<OpId> marked;
+  for (const Kernel* k : weights.kernels) { marked.insert(k->ops.begin(), k->ops.end()); }
+  Piece rest;
+  rest.phase = Phase::weight_grad;
+  for (OpId op = 0; op < static_cast<OpId>(graph.ops.size()); ++op) {
+    if (!marked.contains(op)) { add_gradients(graph, op, rest); }
+  }
+  if (weights.pieces.empty()) { weights.pieces.push_back(rest); }
+  weights.pieces.front().gradients += rest.gradients;
+  weights.pieces.front().embedding_gradients += rest.embedding_gradients;
+}
+
+std::vector<Piece> backward_pieces(const models::BlockKernels& kernels, const Context& c,
+                                   Gradients which) {
   BackwardPieces backward;
   for (auto op = static_cast<OpId>(c.graph.ops.size()) - 1; op >= 0; --op) {
-    add_backward(gradient_kernels(kernels, op), c, backward);
+    const GradientKernels of_op = gradient_kernels(kernels, op);
+    if (which == Gradients::of_weights) {
+      add_weight_grads(of_op, c, backward);
+    } else {
+      add_backward(of_op, c, which, backward);
+    }
   }
-  mark_gradients(c.graph, backward);
+  if (which != Gradients::of_inputs) { mark_gradients(c.graph, backward); }
+  if (which == Gradients::of_weights) { add_unmarked_gradients(c.graph, backward); }
   return backward.pieces;
 }
 
@@ -199,6 +238,11 @@ std::vector<Kernel> core_kernels(const std::vector<Kernel>& kernels) {
   return core;
 }
 
+std::vector<Piece> joined(std::vector<Piece> first, const std::vector<Piece>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
 }  // namespace
 
 BlockPlan plan_block(const models::Block& block, const Sharding& sharding, const Strategy& strategy,
@@ -211,15 +255,18 @@ BlockPlan plan_block(const models::Block& block, const Sharding& sharding, const
 
   BlockPlan plan;
   plan.forward = forward_pieces(kernels.forward, context, Phase::forward);
+  std::vector<Piece> again;
   if (recompute == Recompute::full) {
-    plan.backward = forward_pieces(kernels.forward, context, Phase::recompute);
+    again = forward_pieces(kernels.forward, context, Phase::recompute);
   } else if (recompute == Recompute::selective) {
-    plan.backward = forward_pieces(core_kernels(kernels.forward), context, Phase::recompute);
+    again = forward_pieces(core_kernels(kernels.forward), context, Phase::recompute);
   }
-  const std::vector<Piece> backward = backward_pieces(kernels, context);
-  plan.backward.insert(plan.backward.end(), backward.begin(), backward.end());
+  plan.backward = joined(again, backward_pieces(kernels, context, Gradients::all));
+  plan.input_grad = joined(again, backward_pieces(kernels, context, Gradients::of_inputs));
+  plan.weight_grad = backward_pieces(kernels, context, Gradients::of_weights);
   plan.weights = block_weights(graph);
   add_memory(graph, recompute, strategy.fusion, plan);
+  add_weight_memory(graph, kernels.backward_weight, plan);
   return plan;
 }
 

@@ -5,36 +5,40 @@
 
 #include "cost/collectives.hpp"
 #include "strategies/layout.hpp"
+#include "strategies/schedule.hpp"
 
 namespace tsim::strategies {
 namespace {
 
 using cost::CollectiveOp;
 
+/// Of a forward pass alone: (p-1) F/v.
+double fill_of_forwards(const PipelineShape& shape, const PhaseTimes& t) {
+  return (shape.stages - 1) * t.forward / shape.chunks;
+}
+
 class Estimator {
  public:
-  explicit Estimator(const BuildInput& input) : in_(input), layout_(input.strategy) {}
+  explicit Estimator(const BuildInput& input)
+      : in_(input), layout_(input.strategy), schedule_(schedule_named(input.strategy.schedule)) {}
 
   ClosedForm run() {
     const Strategy& s = in_.strategy;
     const int m = in_.micro_batches;
-    Seconds sum;
-    Seconds slowest;
     ClosedForm result;
-    for (int stage = 0; stage < s.pipeline; ++stage) {
-      const Seconds one = stage_time(stage);
-      sum += one;
-      slowest = std::max(slowest, one);
-    }
-    const double ramp = 1.0 / s.chunks;
+    const auto idle =
+        in_.training ? (schedule_ == nullptr ? nullptr : schedule_->idle) : &fill_of_forwards;
+    const bool each = in_.training && steps_each(s);
+    result.known = idle != nullptr && !(each && replicas(s) > 1);
+    const Phases phases = stage_phases();
+    result.pipeline = static_cast<double>(m) * phases.slowest;
+    if (result.known) { result.pipeline += Seconds{idle(shape_of(s, m), phases.others)}; }
     const bool one_at_a_time = in_.training && s.schedule == "naive";
-    result.pipeline = one_at_a_time ? static_cast<double>(m) * sum
-                                    : ramp * (sum - slowest) + static_cast<double>(m) * slowest;
     result.transfers = (one_at_a_time ? static_cast<double>(m) : 1.0) * transfer_time();
     if (in_.training) {
       for (int stage = 0; stage < s.pipeline; ++stage) {
         result.gradients = std::max(result.gradients, exposed_gradients(stage));
-        result.optimizer = std::max(result.optimizer, optimizer_time(stage));
+        if (!each) { result.optimizer = std::max(result.optimizer, optimizer_time(stage)); }
       }
     }
     result.step = result.pipeline + result.transfers + result.gradients + result.optimizer;
@@ -69,13 +73,47 @@ class Estimator {
                       step.size);
   }
 
-  Seconds stage_time(int stage) {
-    Seconds sum;
-    for (const ChunkPlan& chunk : in_.stages[static_cast<std::size_t>(stage)].chunks) {
-      sum += program_time(chunk.forward, stage);
-      if (in_.training) { sum += program_time(chunk.backward, stage); }
+  /// Phases of one micro-batch through a stage: all its chunks, or one of two copies.
+  PhaseTimes phases_of(int stage) {
+    const bool split = schedule_ != nullptr && schedule_->splits_backward;
+    PhaseTimes sum{0, 0, 0};
+    const auto& chunks = in_.stages[static_cast<std::size_t>(stage)].chunks;
+    for (const ChunkPlan& chunk : chunks) {
+      sum.forward += program_time(chunk.forward, stage).value;
+      if (!in_.training) { continue; }
+      const double weights = split ? program_time(chunk.weight_grad, stage).value : 0;
+      sum.weight_grad += weights;
+      sum.backward += split ? program_time(chunk.input_grad, stage).value + weights
+                            : program_time(chunk.backward, stage).value;
     }
-    return sum;
+    const bool copies = shape_of(in_.strategy, 1).placement == Placement::bidirectional;
+    const double share = copies ? 1.0 / static_cast<double>(chunks.size()) : 1.0;
+    return {share * sum.forward, share * sum.backward, share * sum.weight_grad};
+  }
+
+  struct Phases {
+    Seconds slowest;    // of one micro-batch on the slowest stage
+    PhaseTimes others;  // mean over the other stages, or the one
+  };
+  Phases stage_phases() {
+    Phases result;
+    const bool each = in_.training && steps_each(in_.strategy);
+    PhaseTimes sum{0, 0, 0};
+    PhaseTimes slowest{0, 0, 0};
+    for (int stage = 0; stage < in_.strategy.pipeline; ++stage) {
+      const PhaseTimes t = phases_of(stage);
+      sum = {sum.forward + t.forward, sum.backward + t.backward, sum.weight_grad + t.weight_grad};
+      const Seconds one =
+          Seconds{t.forward + t.backward} + (each ? optimizer_time(stage) : Seconds{});
+      if (one <= result.slowest) { continue; }
+      result.slowest = one;
+      slowest = t;
+    }
+    const double n = std::max(1, in_.strategy.pipeline - 1);
+    if (in_.strategy.pipeline == 1) { slowest = {0, 0, 0}; }
+    result.others = {(sum.forward - slowest.forward) / n, (sum.backward - slowest.backward) / n,
+                     (sum.weight_grad - slowest.weight_grad) / n};
+    return result;
   }
 
   Seconds transfer_time() {
@@ -97,28 +135,39 @@ class Estimator {
   /// Buckets queue behind each other and behind the compute that fills them.
   Seconds exposed_gradients(int stage) {
     const Strategy& s = in_.strategy;
-    if (s.data == 1) { return {}; }
+    if (replicas(s) == 1) { return {}; }
     const CollectiveOp op = s.zero >= 1 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
     const Bytes element{size_of(s.precision.reduction)};
     Seconds clock;
     Seconds free;
     for (const ChunkPlan& chunk : in_.stages[static_cast<std::size_t>(stage)].chunks) {
-      for (const Step& step : chunk.last_backward.steps) {
+      const bool split = schedule_ != nullptr && schedule_->splits_backward;
+      const Program& last = split ? chunk.last_weight_grad : chunk.last_backward;
+      for (const Step& step : last.steps) {
         clock += step.is_comm ? tensor_comm(step, stage) : step.duration;
         if (step.bucket == 0) { continue; }
-        free = std::max(free, clock) +
-               collective(op, layout_.data_group(0, stage), step.bucket * element);
+        free = std::max(free, clock) + collective(op, holders(stage), step.bucket * element);
       }
     }
     return std::max(Seconds{}, free - clock);
+  }
+
+  /// Devices of all that hold the stage's parameters.
+  std::vector<int> holders(int stage) const {
+    std::vector<int> devices = layout_.data_group(0, stage);
+    const int mirror = mirror_stage(shape_of(in_.strategy, 1), stage);
+    if (mirror == stage) { return devices; }
+    const std::vector<int> others = layout_.data_group(0, mirror);
+    devices.insert(devices.end(), others.begin(), others.end());
+    return devices;
   }
 
   Seconds optimizer_time(int stage) {
     const Strategy& s = in_.strategy;
     const StagePlan& plan = in_.stages[static_cast<std::size_t>(stage)];
     Seconds time = plan.optimizer;
-    if (s.zero >= 1 && s.data > 1) {
-      time += collective(CollectiveOp::all_gather, layout_.data_group(0, stage),
+    if (s.zero >= 1 && replicas(s) > 1) {
+      time += collective(CollectiveOp::all_gather, holders(stage),
                          plan.elements * Bytes{size_of(s.precision.compute)});
     }
     return time;
@@ -126,6 +175,7 @@ class Estimator {
 
   const BuildInput& in_;
   Layout layout_;
+  const Schedule* schedule_;
 };
 
 }  // namespace

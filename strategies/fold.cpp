@@ -2,22 +2,25 @@
 
 #include <algorithm>
 
+#include "strategies/schedule.hpp"
+
 namespace tsim::strategies {
 namespace {
 
 using cost::CollectiveOp;
 
-bool one_kind_of_device(const cost::Topology& topology) {
-  const auto& kinds = topology.device_kind;
-  return std::all_of(kinds.begin(), kinds.end(), [&](auto k) { return k == kinds.front(); });
-}
-
 /// Everything that comparing groups with their folded copies reads.
 class AlikeCheck {
  public:
   AlikeCheck(FoldedAxes axes, const Strategy& strategy, const std::vector<StagePlan>& stages,
-             CommTable& table)
-      : axes_(axes), strategy_(strategy), stages_(stages), table_(table), layout_(strategy) {}
+             const cost::Topology& topology, CommTable& table)
+      : axes_(axes),
+        strategy_(strategy),
+        stages_(stages),
+        topology_(topology),
+        table_(table),
+        layout_(strategy),
+        shape_(shape_of(strategy, 1)) {}
 
   bool all_alike() {
     const std::vector<Place> places = simulated_places();
@@ -39,12 +42,27 @@ class AlikeCheck {
   }
 
   bool alike_at(const Place& place) {
+    if (!kinds_alike(place)) { return false; }
     const StagePlan& plan = stages_[static_cast<std::size_t>(place.stage)];
     const Bytes message = std::max(plan.chunks.front().output, Bytes{1});
+    const int mirror = mirror_stage(shape_, place.stage);
+    const std::vector<int> holders =
+        mirror == place.stage ? std::vector<int>{mirror} : std::vector<int>{place.stage, mirror};
     const Bytes gradients = plan.elements * Bytes{size_of(strategy_.precision.reduction)};
     return sums_alike(tensor_copies(layout_, axes_, place.data, place.stage), message) &&
-           sums_alike(data_copies(layout_, axes_, place.tensor, place.stage), gradients) &&
+           sums_alike(replica_copies(layout_, axes_, place.tensor, holders), gradients) &&
            messages_alike(place, message);
+  }
+
+  /// Whether all ranks that are folded into the one at `place` sit on devices of one kind.
+  bool kinds_alike(const Place& place) const {
+    const auto& kinds = topology_.device_kind;
+    const auto kind_of = [&](const std::vector<int>& group) {
+      return kinds[static_cast<std::size_t>(group.front())];
+    };
+    const GroupCopies copies = stage_copies(layout_, axes_, place, {place.stage});
+    return std::ranges::all_of(
+        copies, [&](const auto& group) { return kind_of(group) == kind_of(copies.front()); });
   }
 
   bool sums_alike(const GroupCopies& copies, Bytes size) {
@@ -54,7 +72,8 @@ class AlikeCheck {
   /// To the next stage and back; from the last one on only when chunks go round.
   bool messages_alike(const Place& place, Bytes size) {
     const bool last = place.stage + 1 == strategy_.pipeline;
-    if (strategy_.pipeline == 1 || (last && strategy_.chunks == 1)) { return true; }
+    const bool round = shape_.placement == Placement::loop && shape_.chunks > 1;
+    if (strategy_.pipeline == 1 || (last && !round)) { return true; }
     const int next = last ? 0 : place.stage + 1;
     const auto alike = [&](const std::vector<int>& pair) {
       const auto copies = stage_copies(layout_, axes_, place, pair);
@@ -66,8 +85,10 @@ class AlikeCheck {
   FoldedAxes axes_;
   const Strategy& strategy_;
   const std::vector<StagePlan>& stages_;
+  const cost::Topology& topology_;
   CommTable& table_;
   Layout layout_;
+  PipelineShape shape_;
 };
 
 /// The simulated index first, then, along a folded axis, the others.
@@ -83,11 +104,10 @@ std::vector<int> along(bool folded, int simulated, int size) {
 
 FoldedAxes foldable_axes(const Strategy& strategy, const std::vector<StagePlan>& stages,
                          const cost::Topology& topology, cost::Router& router) {
-  if (!one_kind_of_device(topology)) { return {}; }
   CommTable table(topology, router, strategy.collective);
   for (const FoldedAxes axes :
        {FoldedAxes{true, true}, FoldedAxes{true, false}, FoldedAxes{false, true}}) {
-    if (AlikeCheck(axes, strategy, stages, table).all_alike()) { return axes; }
+    if (AlikeCheck(axes, strategy, stages, topology, table).all_alike()) { return axes; }
   }
   return {};
 }
@@ -100,10 +120,16 @@ GroupCopies tensor_copies(const Layout& layout, FoldedAxes folded, int data, int
   return copies;
 }
 
-GroupCopies data_copies(const Layout& layout, FoldedAxes folded, int tensor, int stage) {
+GroupCopies replica_copies(const Layout& layout, FoldedAxes folded, int tensor,
+                           const std::vector<int>& stages) {
   GroupCopies copies;
   for (const int t : along(folded.tensor, tensor, layout.tensor())) {
-    copies.push_back(layout.data_group(t, stage));
+    std::vector<int> group;
+    for (const int stage : stages) {
+      const std::vector<int> part = layout.data_group(t, stage);
+      group.insert(group.end(), part.begin(), part.end());
+    }
+    copies.push_back(std::move(group));
   }
   return copies;
 }

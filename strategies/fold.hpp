@@ -16,15 +16,17 @@ struct FoldedAxes {
   bool operator==(const FoldedAxes&) const = default;
 };
 
-/// Folds an axis when all devices are of one kind and every group's communications take the same
-/// time along it: nothing then tells the copies apart.
+/// Folds an axis when devices along it are of one kind and every group's communications take the
+/// same time along it: nothing then tells the copies apart.
 FoldedAxes foldable_axes(const Strategy& strategy, const std::vector<StagePlan>& stages,
                          const cost::Topology& topology, cost::Router& router);
 
 /// Device groups of each kind of communication, for the simulated group at (tensor, data) first and
 /// then, along folded axes, its copies.
 GroupCopies tensor_copies(const Layout& layout, FoldedAxes folded, int data, int stage);
-GroupCopies data_copies(const Layout& layout, FoldedAxes folded, int tensor, int stage);
+/// Replicas of all `stages` together: of one, or of the two that hold the same parts.
+GroupCopies replica_copies(const Layout& layout, FoldedAxes folded, int tensor,
+                           const std::vector<int>& stages);
 /// One rank in each of `stages`, at `place` otherwise.
 GroupCopies stage_copies(const Layout& layout, FoldedAxes folded, const Place& place,
                          const std::vector<int>& stages);

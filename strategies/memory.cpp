@@ -1,5 +1,7 @@
 #include "strategies/memory.hpp"
 
+#include "strategies/schedule.hpp"
+
 namespace tsim::strategies {
 namespace {
 
@@ -25,17 +27,18 @@ StateSizes state_sizes(const Precision& precision, Optimizer optimizer) {
 
 StateBytes state_bytes(std::int64_t elements, const Strategy& strategy) {
   const StateSizes sizes = state_sizes(strategy.precision, strategy.optimizer);
-  const std::int64_t shards = strategy.zero >= 1 ? strategy.data : 1;
+  const std::int64_t shards = strategy.zero >= 1 ? replicas(strategy) : 1;
   const std::int64_t own = (elements + shards - 1) / shards;
   return {.parameters = elements * Bytes{sizes.parameter},
           .gradients = elements * Bytes{sizes.gradient},
           .optimizer = own * Bytes{sizes.optimizer}};
 }
 
-int optimizer_traffic(const Precision& precision, Optimizer optimizer) {
-  const StateSizes sizes = state_sizes(precision, optimizer);
-  const int own_weight = precision.master_weights ? 0 : sizes.parameter;  // read, too
-  return 3 * sizes.gradient + 2 * sizes.optimizer + sizes.parameter + own_weight;
+int optimizer_traffic(const Strategy& s) {
+  const StateSizes sizes = state_sizes(s.precision, s.optimizer);
+  const int own_weight = s.precision.master_weights ? 0 : sizes.parameter;  // read, too
+  const int passes = 2 + (s.gradient_clipping ? 3 : 0) + (s.loss_scaling ? 2 : 0);
+  return passes * sizes.gradient + 2 * sizes.optimizer + sizes.parameter + own_weight;
 }
 
 double closed_form_activations(const ActivationShape& a) {

@@ -26,10 +26,11 @@ struct StateBytes {
 /// replicas, rounding up.   [arXiv:1910.02054, sec. 5]
 StateBytes state_bytes(std::int64_t elements, const Strategy& strategy);
 
-/// Device memory that one optimizer step reads and writes per element that the rank updates:
-/// gradients read (and once more for their norm) and cleared, states read and written, the weight
-/// written.
-int optimizer_traffic(const Precision& precision, Optimizer optimizer);
+/// Device memory that one optimizer step reads and writes per element that the rank updates: the
+/// gradient is read and cleared, states are read and written, the weight is written. A pass of its
+/// own over the gradients for each of: their norm (read) and clipping (read, written), unscaling
+/// (read, written).
+int optimizer_traffic(const Strategy& strategy);
 
 /// Layer activations in bytes of one pipeline's first stage by the published closed form, 16 bit,
 /// dropout on, scores kept unless recomputed: s b h L (10 + 24/t + 5as/(ht)), over t all of it with

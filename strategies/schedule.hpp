@@ -1,35 +1,57 @@
 // Pipeline schedules: the order in which each stage runs the phases of its micro-batches.
 #pragma once
 
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include "strategies/task_graph.hpp"
+#include "strategies/pipeline_order.hpp"
+#include "strategies/strategy.hpp"
 
 namespace tsim::strategies {
 
-struct PipelineShape {
-  int stages = 1;         // p >= 1
-  int micro_batches = 1;  // m >= 1
-  int chunks = 1;         // v >= 1 model chunks of every stage
+/// Seconds of the phases of one micro-batch on a whole stage, or on one chunk of it.
+struct PhaseTimes {
+  double forward = 1;
+  double backward = 2;     // inputs and weights together
+  double weight_grad = 1;  // of that, what can be put off
 };
 
-/// One phase (forward or backward) of one micro-batch on one chunk of a stage.
-struct Action {
-  Phase phase{};
-  int micro_batch = 0;
-  int chunk = 0;
-  bool operator==(const Action&) const = default;
+/// What a schedule that is computed from costs reads besides the shape.
+struct OrderCosts {
+  std::vector<PhaseTimes> seats;  // by seat_index; empty: all alike
+  double hop = 0;                 // seconds of a message between stages
+  double most_in_flight = 0;      // activations of so many micro-batches fit; 0: p of them
+  double weight_share = 1;        // of a micro-batch's activations, what waits for its weight_grad
 };
-using StageOrder = std::vector<Action>;
 
-/// A schedule: what it is called, what it demands, and the order that it gives stage 0 <= s < p.
+/// A rule that a pipeline's shape breaks.
+struct Demand {
+  enum class Of : std::uint8_t { pipeline, micro_batches, chunks, group };
+  Of of{};
+  std::string expected;  // "an even number with schedule \"chimera\""
+  std::string hint;
+};
+
+/// A schedule: what it is called, what it demands, and the order that it gives every stage.
 struct Schedule {
   std::string_view name;
   std::string_view summary;
-  bool chunked = false;  // takes chunks > 1
-  StageOrder (*order)(const PipelineShape&, int stage) = nullptr;
+  Placement placement = Placement::loop;
+  int chunks = 1;        // of every stage; 0: any number
+  int usual_chunks = 1;  // of any number, the one to take when none is given
+  bool splits_backward = false;
+  PipelineOrder (*order)(const PipelineShape&, const OrderCosts&) = nullptr;
+  /// Seconds that a stage idles in an iteration, all stages equal and messages free; null when no
+  /// closed form is known.
+  double (*idle)(const PipelineShape&, const PhaseTimes&) = nullptr;
+  /// What the shape breaks, if anything.
+  std::optional<Demand> (*demand)(const PipelineShape&) = nullptr;
+  /// Copies of the parameters that stage s holds at once; null: one.
+  int (*weight_versions)(int stages, int stage) = nullptr;
+  bool steps_each = false;  // the optimizer steps after every micro-batch's backward
 };
 
 /// All schedules, in the order of the documentation.
@@ -38,8 +60,18 @@ std::span<const Schedule> schedules();
 const Schedule* schedule_named(std::string_view name);
 std::vector<std::string_view> schedule_names();
 
-/// Forward-only streaming, whatever the schedule: p micro-batches pass chunk 0, then chunk 1, ...
-StageOrder forward_only(const PipelineShape& shape);
+/// The shape of `strategy`'s pipeline, placed as its schedule wants it.
+PipelineShape shape_of(const Strategy& strategy, int micro_batches);
+/// What every stage runs: the named schedule's order, or the strategy's own.
+PipelineOrder order_of(const Strategy& strategy, int micro_batches, const OrderCosts& costs);
+/// Copies of its parameters that a stage holds, and whether the optimizer steps after every
+/// backward.
+int weight_versions(const Strategy& strategy, int stage);
+bool steps_each(const Strategy& strategy);
+/// Ranks that hold a copy of the same parameters: d, or 2 d when bidirectional.
+int replicas(const Strategy& strategy);
+/// The other stage that holds the parts of `stage`; itself when every part has one holder.
+int mirror_stage(const PipelineShape& shape, int stage);
 
 /// (p-1)/(m+p-1): idle / step time, equal stages, no communication.  [arXiv:2104.04473, sec. 2.2]
 double bubble_fraction(const PipelineShape& shape);

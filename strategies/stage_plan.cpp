@@ -1,12 +1,13 @@
 #include "strategies/stage_plan.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <limits>
 #include <numeric>
 
 #include "cost/roofline.hpp"
+#include "strategies/deal.hpp"
 #include "strategies/memory.hpp"
+#include "strategies/schedule.hpp"
 
 namespace tsim::strategies {
 namespace {
@@ -23,6 +24,7 @@ struct Chain {
   std::vector<BlockKind> kinds;  // by block of the model
   std::vector<int> units;        // block of each unit, in order
   std::vector<int> layer_begin;  // unit where layer i's group starts (embeddings before it)
+  int encoder_layers = 0;        // or all layers of a model without a decoder of its own
 
   const BlockPlan& plan_of(int unit) const {
     return plans[static_cast<std::size_t>(units[static_cast<std::size_t>(unit)])];
@@ -41,6 +43,7 @@ Chain make_chain(const models::Model& model, const Strategy& strategy, const cos
     chain.kinds.push_back(block.kind);
     for (int copy = 0; copy < block.count; ++copy) {
       chain.units.push_back(static_cast<int>(chain.plans.size()) - 1);
+      chain.encoder_layers += block.kind == BlockKind::layer ? 1 : 0;
       if (is_layer(block.kind)) {
         chain.layer_begin.push_back(begin);
         begin = static_cast<int>(chain.units.size());
@@ -71,59 +74,6 @@ std::vector<double> layer_times(const Chain& chain) {
   return times;
 }
 
-/// Contiguous parts with the least largest sum, by dynamic programming over (part, layers dealt).
-std::vector<int> balanced_parts(const std::vector<double>& times, int parts) {
-  const auto layers = static_cast<int>(times.size());
-  std::vector<double> prefix(times.size() + 1, 0.0);
-  std::partial_sum(times.begin(), times.end(), prefix.begin() + 1);
-  const auto sum = [&](int from, int to) {
-    return prefix[static_cast<std::size_t>(to)] - prefix[static_cast<std::size_t>(from)];
-  };
-  const auto width = static_cast<std::size_t>(layers) + 1;
-  constexpr double kWorst = std::numeric_limits<double>::infinity();
-  std::vector<std::vector<double>> best(static_cast<std::size_t>(parts) + 1,
-                                        std::vector<double>(width, kWorst));
-  std::vector<std::vector<int>> cut(best.size(), std::vector<int>(width, 0));
-  best[0][0] = 0.0;
-  for (int part = 1; part <= parts; ++part) {
-    const auto row = static_cast<std::size_t>(part);
-    for (int to = part; to <= layers - (parts - part); ++to) {
-      for (int from = to - 1; from >= part - 1; --from) {
-        const double worst = std::max(best[row - 1][static_cast<std::size_t>(from)], sum(from, to));
-        if (worst < best[row][static_cast<std::size_t>(to)] * (1 - 1e-12)) {
-          best[row][static_cast<std::size_t>(to)] = worst;
-          cut[row][static_cast<std::size_t>(to)] = from;
-        }
-      }
-    }
-  }
-  std::vector<int> counts(static_cast<std::size_t>(parts));
-  int to = layers;
-  for (int part = parts; part >= 1; --part) {
-    const int from = cut[static_cast<std::size_t>(part)][static_cast<std::size_t>(to)];
-    counts[static_cast<std::size_t>(part) - 1] = to - from;
-    to = from;
-  }
-  return counts;
-}
-
-std::vector<int> deal(const Chain& chain, const Strategy& strategy) {
-  const int parts = strategy.pipeline * strategy.chunks;
-  const auto layers = static_cast<int>(chain.layer_begin.size());
-  assert(parts <= layers);
-  switch (strategy.split) {
-    case LayerSplit::list: return strategy.layers_per_stage;
-    case LayerSplit::even:
-      assert(layers % parts == 0);
-      {
-        std::vector<int> counts(static_cast<std::size_t>(parts), layers / parts);
-        return counts;
-      }
-    case LayerSplit::balanced: return balanced_parts(layer_times(chain), parts);
-  }
-  return {};
-}
-
 void append(std::vector<Piece>& to, std::vector<Piece> pieces, bool drop_embedding) {
   if (drop_embedding) {
     for (Piece& piece : pieces) { piece.embedding_gradients = 0; }
@@ -132,7 +82,7 @@ void append(std::vector<Piece>& to, std::vector<Piece> pieces, bool drop_embeddi
 }
 
 BucketLimits bucket_limits(const Strategy& s) {
-  if (s.data == 1) { return {}; }
+  if (replicas(s) == 1) { return {}; }
   if (!s.overlap_gradients) {
     constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
     return {kAll, kAll};
@@ -169,28 +119,38 @@ ChunkPlan plan_chunk(const Chain& chain, Units units, int embedding_user, const 
     append(forward, b.forward, false);
     plan.activations += b.activations;
     plan.logits += b.logits;
+    plan.weight_activations += b.weight_activations;
+    plan.weight_logits += b.weight_logits;
     plan.forward_workspace = std::max(plan.forward_workspace, b.forward_workspace);
     plan.backward_workspace = std::max(plan.backward_workspace, b.backward_workspace);
     if (b.output.value > 0) { plan.output = b.output + b.memory; }
   }
   // A stage of decoder layers alone keeps a copy of its own of what the encoder made.
   if (!has_encoder_output) { plan.activations += encoder_output; }
+  std::vector<Piece> input_grad;
+  std::vector<Piece> weight_grad;
   for (int u = units.to - 1; u >= units.from; --u) {
-    append(backward, chain.plan_of(u).backward, u != embedding_user);
+    const bool not_last = u != embedding_user;
+    append(backward, chain.plan_of(u).backward, not_last);
+    append(input_grad, chain.plan_of(u).input_grad, not_last);
+    append(weight_grad, chain.plan_of(u).weight_grad, not_last);
   }
+  const BucketLimits buckets = bucket_limits(strategy);
   plan.forward = make_program(forward, device.host_launch);
   plan.backward = make_program(backward, device.host_launch);
-  plan.last_backward = make_program(backward, device.host_launch, bucket_limits(strategy));
+  plan.last_backward = make_program(backward, device.host_launch, buckets);
+  plan.input_grad = make_program(input_grad, device.host_launch);
+  plan.weight_grad = make_program(weight_grad, device.host_launch);
+  plan.last_weight_grad = make_program(weight_grad, device.host_launch, buckets);
   return plan;
 }
 
 Seconds optimizer_time(std::int64_t elements, const Strategy& s, const cost::Device& device) {
-  const std::int64_t shards = s.zero >= 1 ? s.data : 1;
+  const std::int64_t shards = s.zero >= 1 ? replicas(s) : 1;
   models::Kernel kernel;
   kernel.name = "optimizer";
   kernel.cls = models::OpClass::elementwise;
-  kernel.bytes =
-      ((elements + shards - 1) / shards) * Bytes{optimizer_traffic(s.precision, s.optimizer)};
+  kernel.bytes = ((elements + shards - 1) / shards) * Bytes{optimizer_traffic(s)};
   return cost::kernel_time(kernel, device);
 }
 
@@ -206,60 +166,145 @@ std::vector<int> part_bounds(const Chain& chain, const std::vector<int>& counts)
   return bounds;
 }
 
-/// By stage: the first unit that uses the word embedding, or -1. All of a stage's units share one
+Units units_of(const std::vector<int>& bounds, int part) {
+  return {bounds[static_cast<std::size_t>(part)], bounds[static_cast<std::size_t>(part) + 1]};
+}
+
+/// The first unit of a stage that uses the word embedding, or -1. All of a stage's units share one
 /// copy, and backwards run from the last unit to the first.
-std::vector<int> embedding_users(const Chain& chain, const std::vector<int>& bounds, int stages) {
-  std::vector<int> users(static_cast<std::size_t>(stages), -1);
-  for (std::size_t part = 0; part + 1 < bounds.size(); ++part) {
-    int& user = users[part % users.size()];
-    for (int u = bounds[part]; u < bounds[part + 1] && user < 0; ++u) {
-      if (chain.plan_of(u).weights.embedding > 0) { user = u; }
+int embedding_user_of(const Chain& chain, const std::vector<int>& bounds,
+                      const PipelineShape& shape, int stage) {
+  int user = -1;
+  for (int chunk = 0; chunk < shape.chunks; ++chunk) {
+    const Units units = units_of(bounds, part_of(shape, {stage, chunk}));
+    for (int u = units.from; u < units.to; ++u) {
+      if (chain.plan_of(u).weights.embedding > 0 && (user < 0 || u < user)) { user = u; }
     }
   }
-  return users;
+  return user;
+}
+
+/// Layers before each part.
+std::vector<int> first_layers(const std::vector<int>& counts) {
+  std::vector<int> first(counts.size(), 0);
+  std::partial_sum(counts.begin(), counts.end() - 1, first.begin() + 1);
+  return first;
+}
+
+/// Plans the chunks of one stage. What enters them is not known yet.
+StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const Strategy& strategy,
+                     const cost::Device& device, int stage_index) {
+  const PipelineShape shape = shape_of(strategy, 1);
+  const int embedding_user = embedding_user_of(chain, bounds, shape, stage_index);
+  StagePlan stage;
+  for (int chunk = 0; chunk < shape.chunks; ++chunk) {
+    const Units units = units_of(bounds, part_of(shape, {stage_index, chunk}));
+    stage.chunks.push_back(plan_chunk(chain, units, embedding_user, strategy, device));
+    for (int u = units.from; u < units.to; ++u) { stage.elements += chain.plan_of(u).weights.own; }
+  }
+  if (embedding_user >= 0) {
+    stage.embedding_elements = chain.plan_of(embedding_user).weights.embedding;
+  }
+  stage.elements += stage.embedding_elements;
+  stage.optimizer = optimizer_time(stage.elements, strategy, device);
+  return stage;
 }
 
 }  // namespace
 
 std::vector<int> deal_layers(const models::Model& model, const Strategy& strategy,
                              const cost::Device& device) {
-  return deal(make_chain(model, strategy, device), strategy);
+  const Chain chain = make_chain(model, strategy, device);
+  return deal({running_sums(layer_times(chain))}, chain.encoder_layers, strategy);
 }
+
+namespace {
+
+std::vector<StagePlan> plan_with(const Chain& chain, const std::vector<int>& counts,
+                                 const Strategy& strategy, const cost::Device& device) {
+  const std::vector<int> bounds = part_bounds(chain, counts);
+  const std::vector<int> layers = first_layers(counts);
+  const PipelineShape shape = shape_of(strategy, 1);
+  std::vector<StagePlan> stages;
+  std::vector<Bytes> outputs(counts.size());
+  int with_embedding = 0;
+  for (int s = 0; s < strategy.pipeline; ++s) {
+    stages.push_back(plan_stage(chain, bounds, strategy, device, s));
+    with_embedding += stages.back().embedding_elements > 0 ? 1 : 0;
+    for (int c = 0; c < shape.chunks; ++c) {
+      const auto part = static_cast<std::size_t>(part_of(shape, {s, c}));
+      ChunkPlan& chunk = stages.back().chunks[static_cast<std::size_t>(c)];
+      chunk.first_layer = layers[part];
+      outputs[part] = chunk.output;
+    }
+  }
+  for (int s = 0; s < strategy.pipeline; ++s) {
+    StagePlan& stage = stages[static_cast<std::size_t>(s)];
+    // Both holders of a part add up all of its gradients when the model is held twice.
+    stage.shares_embedding = with_embedding > 1 && stage.embedding_elements > 0 &&
+                             shape.placement != Placement::bidirectional;
+    for (int c = 0; c < shape.chunks; ++c) {
+      const int part = part_of(shape, {s, c});
+      if (part == 0) { continue; }
+      stage.chunks[static_cast<std::size_t>(c)].input = outputs[static_cast<std::size_t>(part) - 1];
+    }
+  }
+  return stages;
+}
+
+Seconds compute_time(const StagePlan& plan) {
+  Seconds sum;
+  for (const ChunkPlan& chunk : plan.chunks) {
+    sum += compute_time(chunk.forward) + compute_time(chunk.backward);
+  }
+  return sum;
+}
+
+}  // namespace
 
 std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& strategy,
                                    const cost::Device& device) {
   const Chain chain = make_chain(model, strategy, device);
-  const std::vector<int> counts = deal(chain, strategy);
-  const std::vector<int> bounds = part_bounds(chain, counts);
-  const std::vector<int> users = embedding_users(chain, bounds, strategy.pipeline);
-  std::vector<StagePlan> stages(static_cast<std::size_t>(strategy.pipeline));
-  Bytes carried;
-  int layer = 0;
-  int with_embedding = 0;
-  for (std::size_t part = 0; part < counts.size(); ++part) {
-    const Units units{bounds[part], bounds[part + 1]};
-    const int embedding_user = users[part % users.size()];
-    ChunkPlan chunk = plan_chunk(chain, units, embedding_user, strategy, device);
-    chunk.input = part == 0 ? Bytes{} : carried;
-    carried = chunk.output;
-    chunk.first_layer = layer;
-    layer += counts[part];
-    StagePlan& stage = stages[part % stages.size()];
-    for (int u = units.from; u < units.to; ++u) { stage.elements += chain.plan_of(u).weights.own; }
-    if (embedding_user >= 0) {
-      stage.embedding_elements = chain.plan_of(embedding_user).weights.embedding;
-    }
-    stage.chunks.push_back(std::move(chunk));
+  const std::vector<int> counts =
+      deal({running_sums(layer_times(chain))}, chain.encoder_layers, strategy);
+  return plan_with(chain, counts, strategy, device);
+}
+
+std::vector<std::vector<StagePlan>> plan_stages(const models::Model& model,
+                                                const Strategy& strategy,
+                                                const std::vector<cost::Device>& kinds,
+                                                const std::vector<std::vector<int>>& present) {
+  std::vector<Chain> chains;
+  std::vector<Sums> sums;
+  for (const cost::Device& kind : kinds) {
+    chains.push_back(make_chain(model, strategy, kind));
+    sums.push_back(running_sums(layer_times(chains.back())));
   }
-  for (StagePlan& stage : stages) {
-    stage.elements += stage.embedding_elements;
-    with_embedding += stage.embedding_elements > 0 ? 1 : 0;
-    stage.optimizer = optimizer_time(stage.elements, strategy, device);
+  std::vector<Sums> by_stage;
+  for (const std::vector<int>& here : present) {
+    const int slowest = *std::ranges::max_element(
+        here, {}, [&](int kind) { return sums[static_cast<std::size_t>(kind)].back(); });
+    by_stage.push_back(sums[static_cast<std::size_t>(slowest)]);
   }
-  for (StagePlan& stage : stages) {
-    stage.shares_embedding = with_embedding > 1 && stage.embedding_elements > 0;
+  const std::vector<int> counts = deal(by_stage, chains.front().encoder_layers, strategy);
+  std::vector<std::vector<StagePlan>> plans;
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    plans.push_back(plan_with(chains[kind], counts, strategy, kinds[kind]));
   }
-  return stages;
+  return plans;
+}
+
+std::vector<StagePlan> slowest_plans(const std::vector<std::vector<StagePlan>>& by_kind,
+                                     const std::vector<std::vector<int>>& present) {
+  std::vector<StagePlan> plans;
+  for (std::size_t stage = 0; stage < present.size(); ++stage) {
+    const auto& here = present[stage];
+    const int slowest = *std::ranges::max_element(here, {}, [&](int kind) {
+      return compute_time(by_kind[static_cast<std::size_t>(kind)][stage]);
+    });
+    plans.push_back(by_kind[static_cast<std::size_t>(slowest)][stage]);
+  }
+  return plans;
 }
 
 }  // namespace tsim::strategies

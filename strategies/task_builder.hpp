@@ -1,6 +1,7 @@
 // Internals of build_tasks: slots of simulated ranks and the tables that stamping fills.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <span>
@@ -11,6 +12,7 @@
 #include "strategies/build_tasks.hpp"
 #include "strategies/comm_table.hpp"
 #include "strategies/layout.hpp"
+#include "strategies/phase_memory.hpp"
 
 namespace tsim::strategies {
 
@@ -34,47 +36,62 @@ struct ResolvedProgram {
   std::vector<std::uint32_t> effects;  // by step
 };
 
-/// Phases of a chunk that a schedule can ask for.
-enum class Which : std::uint8_t { forward, backward, last_backward };
-
 class TaskBuilder {
  public:
   explicit TaskBuilder(const BuildInput& input);
   TaskGraph build() &&;
 
  private:
-  // task_builder.cpp: ranks and phases
+  // task_builder.cpp: ranks and programs; task_builder_order.cpp: phases in order
   void make_ranks();
   void resolve();
   ResolvedProgram resolve_program(int stage, int data, int chunk, Which which);
-  void add_effects(ResolvedProgram& resolved, const ChunkPlan& chunk, Which which);
   std::uint32_t effect(MemoryEffect e);
+  std::uint32_t compute_of(Seat place, Which which, std::size_t step);
   void run_schedule(int stage, int data);
+  void run_actions(std::span<const Action> actions, int stage, int data);
+  void block(const Action& action, const StepTasks& entry, const std::vector<StepTasks>& before,
+             int stage, int data);
   Stamped stamp(const ResolvedProgram& resolved, int stage, int data, const Action& action);
   StepTasks add_step(const ResolvedProgram& resolved, std::size_t step, int replica,
                      const Action& action);
   void chain(const std::vector<StepTasks>& before, const StepTasks& after);
-  Which which_phase(const Action& action, std::vector<int>& backwards_left) const;
-  void note_buckets(const Program& program, TaskId first, int stage, std::size_t& next_bucket);
+  Which which_phase(const Action& action);
+  void note_buckets(const Program& program, TaskId first, Seat seat);
+  void step_now(int stage, int data);
   // task_builder_comms.cpp: what crosses ranks
   std::uint32_t tensor_comm(const Step& step, int stage, int data);
   void send(const Stamped& from, int stage, int data, const Action& action);
+  struct Hop {
+    Seat from, to;
+  };
+  void send_to(const Stamped& from, const Hop& hop, int data, const Action& action);
+  Bytes message_size(int stage, const Action& action) const;
   void connect_sends();
   void reduce_gradients(int stage);
+  void merge_buckets(int stage);
   void reduce_embedding();
   void reduce_embedding_of(const std::vector<int>& stages, int data, int tensor);
-  void gather_parameters(int stage, int tensor, const std::vector<TaskId>& steps);
+  void gather_parameters(int stage, int tensor);
   void after_last_phase(int stage, int data, int tensor, TaskId task);
   std::vector<std::uint32_t> replica_slots(int stage, int tensor) const;
+  GroupCopies holders(int stage, int tensor) const;
+  std::vector<int> holder_stages(int stage) const;
   void step_optimizer(int stage);
   std::uint32_t group(std::vector<std::uint32_t> slots);
+
+  /// Kinds of device that are told apart; each has its own entry in the graph's computes.
+  std::size_t kinds() const { return std::max<std::size_t>(1, input_.kinds.size()); }
+  std::uint32_t kind_of(int stage, int data, int tensor) const;
+  const StagePlan& plan_on(std::size_t kind, int stage) const;
+  Bytes reserved_on(std::uint32_t kind) const;
 
   int slot(int stage, int data, int tensor) const {
     return (stage * data_ + data) * tensor_ + tensor;
   }
-  int part(int stage, int chunk) const { return chunk * strategy_.pipeline + stage; }
-  std::size_t message(int at_part, int data, int micro_batch) const {
-    return (static_cast<std::size_t>(at_part) * static_cast<std::size_t>(data_) +
+  int seat(Seat s) const { return seat_index(shape_, s); }
+  std::size_t message(Seat at, int data, int micro_batch) const {
+    return (static_cast<std::size_t>(seat(at)) * static_cast<std::size_t>(data_) +
             static_cast<std::size_t>(data)) *
                static_cast<std::size_t>(input_.micro_batches) +
            static_cast<std::size_t>(micro_batch);
@@ -84,26 +101,37 @@ class TaskBuilder {
   const Strategy& strategy_;
   Layout layout_;
   int data_, tensor_;  // simulated replicas and tensor slots
-  int parts_;
+  PipelineShape shape_;
+  PipelineOrder order_;  // by stage
   CommTable table_;
   TaskGraphBuilder builder_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> group_index_;
-  std::map<std::tuple<int, Which, std::size_t>, std::uint32_t> compute_index_;  // by part
-  std::vector<std::uint32_t> tensor_group_;               // by stage and replica
-  std::vector<std::array<ResolvedProgram, 3>> resolved_;  // by part and replica
-  std::vector<std::vector<StepTasks>> last_exits_;        // by stage and replica
-  std::array<std::vector<TaskId>, 2> last_send_;          // by direction and slot
-  std::array<std::vector<StepTasks>, 2> entries_;         // by direction and message
-  std::array<std::vector<TaskId>, 2> sends_;              // by direction and message (receiver)
+  std::map<std::tuple<int, Which, std::size_t>, std::uint32_t> compute_index_;  // by seat
+  std::vector<std::uint32_t> tensor_group_;                      // by stage and replica
+  std::vector<std::array<ResolvedProgram, kWhiches>> resolved_;  // by seat and replica
+  std::vector<std::vector<StepTasks>> last_exits_;               // by stage and replica
+  std::array<std::vector<TaskId>, 2> last_send_;                 // by direction and slot
+  std::array<std::vector<StepTasks>, 2> entries_;                // by direction and message
+  std::array<std::vector<TaskId>, 2> sends_;  // by direction and message (receiver)
+  /// What a blocking exchange holds up: by direction and message, what the receiver ends before it;
+  /// by stage and replica, messages that the next phase waits for.
+  std::array<std::vector<std::vector<StepTasks>>, 2> before_entry_;
+  std::vector<std::vector<TaskId>> blocking_;
   /// Buckets of a stage in the order they fill: their elements and, by replica, the step's tasks.
   struct Bucket {
+    int chunk = 0;
     std::int64_t elements = 0;
     std::vector<StepTasks> ready;
+    std::vector<StepTasks> step;  // by replica: optimizer steps that wait for it alone
   };
   void reduce_bucket(const Bucket& bucket, int stage, int tensor);
   std::vector<std::vector<Bucket>> buckets_;  // by stage
+  std::vector<int> backwards_left_;           // of the stage and replica at hand, by chunk
+  std::size_t next_bucket_ = 0;               // the same
+  std::size_t first_of_step_ = 0;             // the same: of the optimizer step to come
   std::vector<TaskId> last_sync_;             // by slot: last gradient communication
   std::vector<TaskId> embedding_sync_;        // by slot
+  std::vector<TaskId> optimizer_step_;        // by slot
 };
 
 }  // namespace tsim::strategies

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 
+#include "strategies/schedule.hpp"
 #include "strategies/task_builder.hpp"
 
 namespace tsim::strategies {
@@ -31,35 +33,45 @@ std::uint32_t TaskBuilder::tensor_comm(const Step& step, int stage, int data) {
                      tensor_copies(layout_, input_.folded, data, stage));
 }
 
-/// Sends the output of a forward on, or the gradient of its input back. Sends of one rank in one
-/// direction leave one after the other.
+Bytes TaskBuilder::message_size(int stage, const Action& action) const {
+  const ChunkPlan& plan = input_.stages[index(stage)].chunks[index(action.chunk)];
+  const Bytes size = action.phase == Phase::forward ? plan.output : plan.input;
+  // Under sequence parallelism a rank's output is its part already.
+  if (!strategy_.scatter_gather || strategy_.sequence_parallel) { return size; }
+  return Bytes{(size.value + strategy_.tensor - 1) / strategy_.tensor};
+}
+
+/// Sends the output of a forward on, or the gradient of its input back.
 void TaskBuilder::send(const Stamped& from, int stage, int data, const Action& action) {
   const bool forward = action.phase == Phase::forward;
-  const int here = part(stage, action.chunk);
-  const int there = forward ? here + 1 : here - 1;
-  if (there < 0 || there >= parts_) { return; }
-  const std::size_t direction = forward ? 0 : 1;
-  const int to_stage = there % strategy_.pipeline;
-  const ChunkPlan& plan = input_.stages[index(stage)].chunks[index(action.chunk)];
-  Bytes size = forward ? plan.output : plan.input;
-  // Under sequence parallelism a rank's output is its part already.
-  if (strategy_.scatter_gather && !strategy_.sequence_parallel) {
-    size = Bytes{(size.value + strategy_.tensor - 1) / strategy_.tensor};
-  }
-  if (to_stage == stage) {  // one stage with several chunks: nothing moves
-    sends_[direction][message(there, data, action.micro_batch)] = from.exits.front().base;
+  const auto to = neighbour(shape_, {stage, action.chunk}, forward ? 1 : -1);
+  if (!to) { return; }
+  if (to->stage == stage) {  // the next part is here, too: nothing moves
+    sends_[forward ? 0 : 1][message(*to, data, action.micro_batch)] = from.exits.front().base;
     return;
   }
+  send_to(from, {{stage, action.chunk}, *to}, data, action);
+}
+
+/// Messages of one rank in one direction (on through the model or back; along a wave or in two
+/// directions, up or down the stages) leave one after the other.
+void TaskBuilder::send_to(const Stamped& from, const Hop& hop, int data, const Action& action) {
+  const int stage = hop.from.stage;
+  const Seat to = hop.to;
+  const std::size_t direction = action.phase == Phase::forward ? 0 : 1;
+  const bool up = shape_.placement == Placement::loop ? direction == 0 : to.stage > stage;
+  auto& last_send = last_send_[up ? 0 : 1];
+  const Bytes size = message_size(stage, action);
+  const std::string label = "stage " + std::to_string(stage) + " -> " + std::to_string(to.stage);
   for (int t = 0; t < tensor_; ++t) {
     const auto me = static_cast<std::uint32_t>(slot(stage, data, t));
     const CommKey key{Stream::pp, CollectiveOp::send_recv,
-                      static_cast<int>(me) * 2 + static_cast<int>(direction), size};
-    const std::string label = "stage " + std::to_string(stage) + " -> " + std::to_string(to_stage);
+                      static_cast<int>(me) * shape_.stages + to.stage, size};
     const std::uint32_t comm =
         table_.comm(builder_.graph, key, label,
-                    stage_copies(layout_, input_.folded, {t, data, stage}, {stage, to_stage}));
+                    stage_copies(layout_, input_.folded, {t, data, stage}, {stage, to.stage}));
     const Task task{.work = comm,
-                    .place = group({me, static_cast<std::uint32_t>(slot(to_stage, data, t))}),
+                    .place = group({me, static_cast<std::uint32_t>(slot(to.stage, data, t))}),
                     .micro_batch = action.micro_batch,
                     .chunk = static_cast<std::int16_t>(action.chunk),
                     .kind = TaskKind::comm,
@@ -67,9 +79,11 @@ void TaskBuilder::send(const Stamped& from, int stage, int data, const Action& a
                     .stream = Stream::pp};
     const TaskId id = builder_.add(task);
     for (const StepTasks& exit : from.exits) { builder_.edge(exit.at(t), id); }
-    builder_.edge(last_send_[direction][me], id);
-    last_send_[direction][me] = id;
-    if (t == 0) { sends_[direction][message(there, data, action.micro_batch)] = id; }
+    builder_.edge(last_send[me], id);
+    last_send[me] = id;
+    if (t > 0) { continue; }
+    sends_[direction][message(to, data, action.micro_batch)] = id;
+    if (strategy_.batched_p2p) { blocking_[index(stage * data_ + data)].push_back(id); }
   }
 }
 
@@ -77,28 +91,57 @@ void TaskBuilder::connect_sends() {
   for (std::size_t direction = 0; direction < 2; ++direction) {
     for (std::size_t m = 0; m < sends_[direction].size(); ++m) {
       const TaskId sent = sends_[direction][m];
-      if (sent == kNoTask) { continue; }
-      const bool per_slot = builder_.graph.tasks[sent].phase == Phase::transfer;
-      for (int t = 0; per_slot && t < tensor_; ++t) {
-        builder_.edge(sent + static_cast<TaskId>(t), entries_[direction][m].at(t));
+      if (sent == kNoTask || builder_.graph.tasks[sent].phase != Phase::transfer) { continue; }
+      for (int t = 0; t < tensor_; ++t) {
+        const TaskId id = sent + static_cast<TaskId>(t);
+        builder_.edge(id, entries_[direction][m].at(t));
+        if (!strategy_.batched_p2p) { continue; }
+        for (const StepTasks& before : before_entry_[direction][m]) {
+          builder_.edge(before.at(t), id);
+        }
       }
     }
   }
 }
 
+/// Stages that hold the parts of `stage`.
+std::vector<int> TaskBuilder::holder_stages(int stage) const {
+  const int mirror = mirror_stage(shape_, stage);
+  return mirror == stage ? std::vector<int>{stage} : std::vector<int>{stage, mirror};
+}
+
+/// Devices of all ranks that hold the same parameters as `stage` and tensor slot; copies folded.
+GroupCopies TaskBuilder::holders(int stage, int tensor) const {
+  return replica_copies(layout_, input_.folded, tensor, holder_stages(stage));
+}
+
 std::vector<std::uint32_t> TaskBuilder::replica_slots(int stage, int tensor) const {
   std::vector<std::uint32_t> slots;
-  slots.reserve(index(data_));
-  for (int d = 0; d < data_; ++d) {
-    slots.push_back(static_cast<std::uint32_t>(slot(stage, d, tensor)));
+  for (const int holder : holder_stages(stage)) {
+    for (int d = 0; d < data_; ++d) {
+      slots.push_back(static_cast<std::uint32_t>(slot(holder, d, tensor)));
+    }
   }
   return slots;
 }
 
 void TaskBuilder::reduce_gradients(int stage) {
-  if (strategy_.data == 1) { return; }
+  if (replicas(strategy_) == 1 || mirror_stage(shape_, stage) < stage) { return; }
+  if (mirror_stage(shape_, stage) > stage) { merge_buckets(stage); }
   for (const Bucket& bucket : buckets_[index(stage)]) {
     for (int t = 0; t < tensor_; ++t) { reduce_bucket(bucket, stage, t); }
+  }
+}
+
+/// The two holders of a part cut its gradients alike: a bucket is ready when both have filled it.
+void TaskBuilder::merge_buckets(int stage) {
+  const auto& others = buckets_[index(mirror_stage(shape_, stage))];
+  std::array<std::size_t, 2> next{};  // by chunk here, which is the other chunk there
+  for (Bucket& bucket : buckets_[index(stage)]) {
+    std::size_t& at = next[index(bucket.chunk)];
+    while (others[at].chunk == bucket.chunk) { ++at; }
+    bucket.ready.insert(bucket.ready.end(), others[at].ready.begin(), others[at].ready.end());
+    ++at;
   }
 }
 
@@ -111,16 +154,19 @@ void TaskBuilder::reduce_bucket(const Bucket& bucket, int stage, int tensor) {
   const CommKey key{Stream::dp, op, stage * tensor_ + tensor, size};
   const std::uint32_t comm =
       table_.comm(builder_.graph, key, at_stage("gradient " + std::string(name_of(op)), stage),
-                  data_copies(layout_, input_.folded, tensor, stage));
+                  holders(stage, tensor));
   const TaskId id = builder_.add({.work = comm,
                                   .place = group(slots),
                                   .kind = TaskKind::comm,
                                   .phase = Phase::gradient_sync,
                                   .stream = Stream::dp});
   for (const StepTasks& ready : bucket.ready) { builder_.edge(ready.at(tensor), id); }
-  for (int d = 0; !strategy_.overlap_gradients && d < data_; ++d) {
-    after_last_phase(stage, d, tensor, id);
+  for (const int holder : holder_stages(stage)) {
+    for (int d = 0; !strategy_.overlap_gradients && d < data_; ++d) {
+      after_last_phase(holder, d, tensor, id);
+    }
   }
+  for (const StepTasks& step : bucket.step) { builder_.edge(id, step.at(tensor)); }
   builder_.edge(last_sync_[slots.front()], id);
   for (const std::uint32_t s : slots) { last_sync_[s] = id; }
 }
@@ -168,41 +214,44 @@ void TaskBuilder::after_last_phase(int stage, int data, int tensor, TaskId task)
 }
 
 void TaskBuilder::step_optimizer(int stage) {
-  const StagePlan& plan = input_.stages[index(stage)];
-  builder_.graph.computes.push_back({"optimizer", plan.optimizer, {}, {}});
-  const auto work = static_cast<std::uint32_t>(builder_.graph.computes.size() - 1);
+  const auto work = static_cast<std::uint32_t>(builder_.graph.computes.size());
+  for (std::size_t kind = 0; kind < kinds(); ++kind) {
+    builder_.graph.computes.push_back({"optimizer", plan_on(kind, stage).optimizer, {}, {}});
+  }
   for (int t = 0; t < tensor_; ++t) {
-    std::vector<TaskId> steps;
-    steps.reserve(index(data_));
     for (int d = 0; d < data_; ++d) {
       const auto me = static_cast<std::uint32_t>(slot(stage, d, t));
-      steps.push_back(builder_.add({.work = work,
-                                    .place = me,
-                                    .kind = TaskKind::compute,
-                                    .phase = Phase::optimizer,
-                                    .stream = Stream::compute}));
-      after_last_phase(stage, d, t, steps.back());
-      builder_.edge(last_sync_[me], steps.back());
-      builder_.edge(embedding_sync_[me], steps.back());
+      const TaskId id = builder_.add({.work = work + kind_of(stage, d, t),
+                                      .place = me,
+                                      .kind = TaskKind::compute,
+                                      .phase = Phase::optimizer,
+                                      .stream = Stream::compute});
+      optimizer_step_[me] = id;
+      after_last_phase(stage, d, t, id);
+      builder_.edge(last_sync_[me], id);
+      builder_.edge(embedding_sync_[me], id);
     }
-    if (strategy_.zero > 0 && strategy_.data > 1) { gather_parameters(stage, t, steps); }
+    const bool last_holder = mirror_stage(shape_, stage) <= stage;
+    if (last_holder && strategy_.zero > 0 && replicas(strategy_) > 1) {
+      gather_parameters(stage, t);
+    }
   }
 }
 
 /// Each replica has stepped its shard of the optimizer: the others need the new weights.
-void TaskBuilder::gather_parameters(int stage, int tensor, const std::vector<TaskId>& steps) {
+void TaskBuilder::gather_parameters(int stage, int tensor) {
   const Bytes size =
       input_.stages[index(stage)].elements * Bytes{size_of(strategy_.precision.compute)};
+  const std::vector<std::uint32_t> slots = replica_slots(stage, tensor);
   const CommKey key{Stream::dp, CollectiveOp::all_gather, stage * tensor_ + tensor, size};
-  const std::uint32_t comm =
-      table_.comm(builder_.graph, key, at_stage("parameter all-gather", stage),
-                  data_copies(layout_, input_.folded, tensor, stage));
+  const std::uint32_t comm = table_.comm(
+      builder_.graph, key, at_stage("parameter all-gather", stage), holders(stage, tensor));
   const TaskId id = builder_.add({.work = comm,
-                                  .place = group(replica_slots(stage, tensor)),
+                                  .place = group(slots),
                                   .kind = TaskKind::comm,
                                   .phase = Phase::parameter_sync,
                                   .stream = Stream::dp});
-  for (const TaskId step : steps) { builder_.edge(step, id); }
+  for (const std::uint32_t s : slots) { builder_.edge(optimizer_step_[s], id); }
 }
 
 }  // namespace tsim::strategies

@@ -20,8 +20,9 @@ inline constexpr std::uint32_t kNone = 0xffffffffu;
 enum class Phase : std::uint8_t {
   forward,
   recompute,
-  backward,
-  weight_grad,
+  backward,     // of inputs and weights
+  input_grad,   // the part of it that goes back through the pipeline
+  weight_grad,  // the part that can wait
   optimizer,
   gradient_sync,
   parameter_sync,

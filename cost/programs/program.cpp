@@ -52,31 +52,36 @@ ProgramBuilder::ProgramBuilder(std::string name, CollectiveOp op, int ranks, int
   places_.resize(index(ranks) * index(memory_size(program_)));
 }
 
-ProgramBuilder::PlaceUse& ProgramBuilder::place(int rank, Buffer buffer, int chunk) {
+void ProgramBuilder::keep_input() {
+  assert(program_.steps.empty());
+  program_.in_place = false;
+  places_.assign(index(program_.ranks) * index(memory_size(program_)), {});
+}
+
+ProgramBuilder::Place& ProgramBuilder::place(int rank, Buffer buffer, int chunk) {
   return places_[index(rank) * index(memory_size(program_)) +
                  index(memory_chunk(program_, rank, buffer, chunk))];
+}
+
+void ProgramBuilder::touch(Place& place, Use use, StepId step) {
+  if (use != place.use || use == Use::write) { place = {kNone, place.users, use}; }
+  for (std::uint32_t u = place.before; u != kNone; u = users_[u].next) {
+    if (users_[u].step != step) { program_.after.push_back(users_[u].step); }
+  }
+  users_.push_back({step, place.users});
+  place.users = static_cast<std::uint32_t>(users_.size() - 1);
 }
 
 void ProgramBuilder::add(const Step& step) {
   const auto id = static_cast<StepId>(program_.steps.size());
   std::vector<StepId>& after = program_.after;
   const auto begin = static_cast<std::ptrdiff_t>(after.size());
-  const auto wait_for = [&after, id](StepId other) {
-    if (other != kNone && other != id) { after.push_back(other); }
-  };
   for (int i = 0; i < step.count; ++i) {
-    PlaceUse& read = place(step.from, step.source_buffer, step.source + i);
-    wait_for(read.written);
-    readers_.push_back({id, read.readers});
-    read.readers = static_cast<std::uint32_t>(readers_.size() - 1);
+    touch(place(step.from, step.source_buffer, step.source + i), Use::read, id);
   }
   for (int i = 0; i < step.count; ++i) {
-    PlaceUse& write = place(step.to, step.target_buffer, step.target + i);
-    wait_for(write.written);
-    for (std::uint32_t r = write.readers; r != kNone; r = readers_[r].next) {
-      wait_for(readers_[r].step);
-    }
-    write = {id, kNone};
+    touch(place(step.to, step.target_buffer, step.target + i), step.reduce ? Use::sum : Use::write,
+          id);
   }
   std::sort(after.begin() + begin, after.end());
   after.erase(std::unique(after.begin() + begin, after.end()), after.end());

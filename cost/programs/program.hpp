@@ -57,30 +57,36 @@ int memory_chunk(const CollectiveProgram& program, int rank, Buffer buffer, int 
 /// Chunks of a rank's memory.
 int memory_size(const CollectiveProgram& program);
 
-/// Takes steps in an order in which they could run one by one, and finds what each waits for: the
-/// last write of what it reads, and the last reads and write of what it writes.
+/// Takes steps in an order in which they could run one by one, and finds what each waits for: what
+/// reads wait for writes and sums, what writes wait for all before. Sums into one place wait for
+/// nothing but what it was read and written by before the first of them, since their order is free.
 class ProgramBuilder {
  public:
+  /// `scratch`: chunks of scratch space.
   ProgramBuilder(std::string name, CollectiveOp op, int ranks, int chunks, int scratch = 0);
+  /// Input and output of every rank are apart from now on. Before the first step.
+  void keep_input();
   void add(const Step& step);
   CollectiveProgram finish() &&;
 
  private:
   static constexpr std::uint32_t kNone = 0xffffffffU;
-  /// Who used a place last; readers are a list in readers_.
-  struct PlaceUse {
-    StepId written = kNone;
-    std::uint32_t readers = kNone;
+  enum class Use : std::uint8_t { none, read, sum, write };
+  /// Steps that use a place in the same way since its use last changed, and those before them.
+  struct Place {
+    std::uint32_t users = kNone, before = kNone;  // heads of lists in users_
+    Use use = Use::none;
   };
-  struct Reader {
+  struct User {
     StepId step = kNone;
     std::uint32_t next = kNone;
   };
-  PlaceUse& place(int rank, Buffer buffer, int chunk);
+  Place& place(int rank, Buffer buffer, int chunk);
+  void touch(Place& place, Use use, StepId step);
 
   CollectiveProgram program_;
-  std::vector<PlaceUse> places_;
-  std::vector<Reader> readers_;
+  std::vector<Place> places_;
+  std::vector<User> users_;
 };
 
 /// Steps each of which waits for the next one, and the last for the first; empty when every step

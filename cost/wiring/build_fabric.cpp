@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cassert>
 #include <climits>
 #include <string>
@@ -117,12 +118,15 @@ FabricPorts build(Topology& t, const Torus& torus, int nodes) {
 }  // namespace
 
 int capacity(const Fabric& fabric) {
+  const auto times = [](int a, int b) {  // INT_MAX stands for more
+    return static_cast<int>(std::min<std::int64_t>(INT_MAX, std::int64_t{a} * b));
+  };
   if (const auto* d = std::get_if<Dragonfly>(&fabric)) {
-    return d->groups * d->routers * d->nodes_per_router;
+    return times(times(d->groups, d->routers), d->nodes_per_router);
   }
   if (const auto* t = std::get_if<Torus>(&fabric)) {
     int nodes = t->nodes_per_router;
-    for (const int size : t->sizes) { nodes *= size; }
+    for (const int size : t->sizes) { nodes = times(nodes, size); }
     return nodes;
   }
   return INT_MAX;

@@ -51,7 +51,7 @@ class NodeBuilder {
   }
 
   void link(LinkKind kind, VertexId a, VertexId b, const LinkSpec& spec) {
-    t_.links.push_back({kind, a, b, spec.bandwidth, spec.latency, spec.full_duplex});
+    t_.links.push_back({kind, a, b, spec.bandwidth, spec.latency, spec.full_duplex, spec.lanes});
   }
 
   void plug(VertexId card, const Slot& slot) {
@@ -81,10 +81,12 @@ class NodeBuilder {
     if (host.bridges.empty()) { return; }
     const bool memory = host.memory.bandwidth.value > 0;
     const int sockets = *std::ranges::max_element(host.bridges) + 1;
-    if (host.bridges.size() == 1 && !memory) { return; }  // a die that nothing crosses
+    // A die that nothing crosses, and of which nothing is known, is left out.
+    if (host.bridges.size() == 1 && !memory && host.cores.empty()) { return; }
     std::vector<VertexId> dies;
     for (int s = 0; s < sockets; ++s) {
       dies.push_back(vertex(VertexKind::cpu, "cpu", index(s)));
+      if (index(s) < host.cores.size()) { t_.vertices.back().cores = host.cores[index(s)]; }
       for (int other = 0; other < s; ++other) {
         link(LinkKind::socket, dies[index(other)], dies.back(), host.socket_link);
       }
@@ -100,10 +102,11 @@ class NodeBuilder {
   void add_peers() {
     const PeerDesign& peers = design_.peers;
     if (!peers.planes.empty() && built_.devices.size() > 1) {
-      LinkSpec all{BytesPerSecond{0}, {}, peers.planes[0].full_duplex};
+      LinkSpec all{BytesPerSecond{0}, {}, peers.planes[0].full_duplex, 0};
       for (const LinkSpec& plane : peers.planes) {
         all.bandwidth += plane.bandwidth;
         all.latency = std::max(all.latency, plane.latency);
+        all.lanes += plane.lanes;
       }
       t_.vertices.push_back({VertexKind::nvswitch, prefix_ + "nvswitch", number_});
       const auto hub = static_cast<VertexId>(t_.vertices.size() - 1);
@@ -113,6 +116,7 @@ class NodeBuilder {
     for (const PeerLink& pair : peers.pairs) {
       LinkSpec bundle = peers.lane;
       bundle.bandwidth = pair.lanes * bundle.bandwidth;
+      bundle.lanes *= pair.lanes;
       link(LinkKind::nvlink, built_.devices[index(pair.a)], built_.devices[index(pair.b)], bundle);
     }
   }

@@ -14,6 +14,7 @@ struct LinkSpec {
   BytesPerSecond bandwidth = kUnlimited;  // per direction when full duplex, else for both
   Seconds latency{};                      // of one crossing
   bool full_duplex = true;
+  int lanes = 1;  // links that are bundled in it; `bandwidth` is of all of them
   bool operator==(const LinkSpec&) const = default;
 };
 
@@ -64,6 +65,7 @@ struct HostDesign {
   LinkSpec socket_link{};                         // between every two sockets (UPI, QPI, xGMI)
   bool peer_access = true;  // false: devices reach each other through host memory only
   bool nic_access = true;   // false: devices reach NICs through host memory only
+  std::vector<std::string> cores;  // by socket: "0-23,48-71"; empty: not known
   bool operator==(const HostDesign&) const = default;
 };
 

@@ -168,6 +168,22 @@ ParsedQuantity parse_quantity(std::string_view text, Dimension dimension) {
   return {number * unit->scale, {}};
 }
 
+std::string quantity_text(double value, Dimension dimension) {
+  std::string best;
+  for (const Unit& unit : kUnits) {
+    const bool of_bits = unit.name.find('b') != std::string_view::npos;
+    if (unit.dimension != dimension || of_bits || unit.name == "kB") { continue; }
+    std::array<char, 32> digits{};
+    const auto [end, error] =
+        std::to_chars(digits.data(), digits.data() + digits.size(), value / unit.scale);
+    std::string text(digits.data(), end);
+    text += " " + std::string(unit.name);
+    const bool exact = parse_quantity(text, dimension).value == value;
+    if (exact && (best.empty() || text.size() < best.size())) { best = std::move(text); }
+  }
+  return best;
+}
+
 std::string rate_text(double bytes_per_second) {
   std::ostringstream out;
   out << bytes_per_second / 1e9 << " GB/s";

@@ -26,6 +26,10 @@ ParsedQuantity parse_quantity(std::string_view text, Dimension dimension);
 /// Largest value that is accepted: 1 EB, 1 EB/s, 1e9 s, 1e21 FLOP/s. More is a slip of the unit.
 double largest(Dimension dimension);
 
+/// `value` as parse_quantity reads it back exactly, in the unit that makes the shortest text:
+/// "25 GB/s", "1.2 us".
+std::string quantity_text(double value, Dimension dimension);
+
 /// The value in a unit that suits its size: "400 GB/s".
 std::string rate_text(double bytes_per_second);
 

@@ -45,6 +45,7 @@ cost::GemmEfficiency read_gemm(Reader in) {
   gemm.ceiling = read_real(in.take("ceiling"), kShare);
   gemm.tile_m = static_cast<int>(read_count(in.take("tile_m"), {1, 65536}));
   gemm.tile_n = static_cast<int>(read_count(in.take("tile_n"), {1, 65536}));
+  gemm.half_intensity = read_real(in.take("half_intensity"), {.least = 0.0, .most = 1e6}, 0.0);
   gemm.units = static_cast<int>(read_count(in.take("units"), {1, 1'000'000}));
   gemm.half_k = read_real(in.take("half_k"), {.least = 0.0, .most = 1e6});
   in.finish();

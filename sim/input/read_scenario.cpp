@@ -46,17 +46,18 @@ Scenario read_one(const Json& document, const fs::path& file, Problems& problems
   s.assumptions = read_texts(in.take("assumptions"));
   s.model = read_model(in.take("model"), folder);
   s.workload = read_workload(in.take("workload"));
-  const cost::ClusterSpec cluster = read_cluster(in.take("cluster"), folder);
-  s.strategy = read_strategy(in.take("strategy"), in.take("precision"));
+  const Place cluster_place = in.take("cluster");
+  ClusterInput cluster = read_cluster_input(cluster_place, folder);
+  s.strategy = read_strategy(in.take("strategy"), in.take("precision"), folder);
   s.fold = read_choice(in.take("fold"), kFolds, 0) == 0 ? Fold::automatic : Fold::none;
   s.allowance = read_real(in.take("memory_allowance"), {.least = 0.0, .most = 1.0}, 0.0);
   in.take("compare");
   in.finish();
-  check_scenario(s, std::int64_t{cluster.nodes} * cluster.devices_per_node, problems);
+  check_scenario(s, stated_devices(cluster, problems), problems);
+  if (problems.empty()) { s.cluster = build_cluster(std::move(cluster), cluster_place); }
   if (problems.empty()) {
     settle_model(s);
-    warn_of_doubtful(s, cluster.device, problems);
-    s.cluster = cost::build_cluster(cluster);
+    warn_of_doubtful(s, problems);
   }
   s.warnings = problems.warnings();
   return s;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "sim/input/read_schedule.hpp"
 #include "sim/input/suggest.hpp"
 #include "strategies/schedule.hpp"
 
@@ -80,25 +81,45 @@ strategies::Precision read_precision(const Place& place) {
   return p;
 }
 
+/// The schedule, and what only some of them know.
+void read_pipeline(Reader& in, const std::filesystem::path& folder, Strategy& s) {
+  read_schedule(in.take("schedule"), folder, s);
+  const strategies::Schedule* const named = strategies::schedule_named(s.schedule);
+  if (named != nullptr) { s.chunks = named->chunks > 0 ? named->chunks : named->usual_chunks; }
+  const Place chunks = in.take("chunks");
+  const auto written = static_cast<int>(read_count(chunks, {1, 1000}, s.chunks));
+  if (named == nullptr && written != s.chunks) {
+    chunks.fail(chunks.found(), std::to_string(s.chunks) + ", as many as the schedule names");
+  }
+  s.chunks = written;
+  s.micro_batch_group = static_cast<int>(
+      read_count(in.take("micro_batch_group"), {1, kMostCounted}, s.micro_batch_group));
+  s.most_in_flight =
+      read_real(in.take("most_in_flight"), {.least = 1.0, .most = 1e6}, s.most_in_flight);
+  static constexpr std::array<std::string_view, 2> kMessages{"async", "batched"};
+  s.batched_p2p = read_choice(in.take("p2p"), kMessages, 0) == 1;
+}
+
 }  // namespace
 
-Strategy read_strategy(const Place& strategy, const Place& precision) {
+Strategy read_strategy(const Place& strategy, const Place& precision,
+                       const std::filesystem::path& folder) {
   Reader in(strategy);
   Strategy s;
   s.tensor = read_degree(in.take("tensor"));
   s.pipeline = read_degree(in.take("pipeline"));
   s.data = read_degree(in.take("data"));
-  s.chunks = static_cast<int>(read_count(in.take("chunks"), {1, 1000}, s.chunks));
-  const std::vector<std::string_view> schedules = strategies::schedule_names();
-  const auto usual = std::find(schedules.begin(), schedules.end(), s.schedule);
-  s.schedule = schedules[read_choice(in.take("schedule"), schedules,
-                                     static_cast<std::size_t>(usual - schedules.begin()))];
+  read_pipeline(in, folder, s);
   read_layers(in.take("layers"), s);
+  s.encoder_stages =
+      static_cast<int>(read_count(in.take("encoder_stages"), kDegree, s.encoder_stages));
   s.recompute = read_choice<Recompute>(in.take("recompute"), kRecomputes, s.recompute);
   s.fusion = read_choice<models::Fusion>(in.take("fusion"), kFusions, s.fusion);
   s.flash_attention = read_flag(in.take("flash_attention"), s.flash_attention);
   s.sequence_parallel = read_flag(in.take("sequence_parallel"), s.sequence_parallel);
   s.optimizer = read_choice<Optimizer>(in.take("optimizer"), kOptimizers, s.optimizer);
+  s.gradient_clipping = read_flag(in.take("gradient_clipping"), s.gradient_clipping);
+  const Place loss_scaling = in.take("loss_scaling");
   s.zero = static_cast<int>(read_count(in.take("zero"), {0, 1}, s.zero));
   s.overlap_gradients = read_flag(in.take("overlap_gradients"), s.overlap_gradients);
   s.bucket = read_bytes(in.take("bucket"), s.bucket);
@@ -110,6 +131,7 @@ Strategy read_strategy(const Place& strategy, const Place& precision) {
   s.collective = kCollectives[read_choice(in.take("collective"), kCollectives, 0)];
   s.fidelity = read_choice<Fidelity>(in.take("fidelity"), kFidelities, s.fidelity);
   s.precision = read_precision(precision);
+  s.loss_scaling = read_flag(loss_scaling, s.precision.compute == DType::fp16);
   in.finish();
   return s;
 }

@@ -12,4 +12,8 @@ StageOrder naive(const PipelineShape& shape, int /*stage*/) {
   return order;
 }
 
+double naive_idle(const PipelineShape& shape, const PhaseTimes& t) {
+  return shape.micro_batches * (shape.stages - 1) * (t.forward + t.backward);
+}
+
 }  // namespace tsim::strategies

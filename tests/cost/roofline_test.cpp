@@ -86,6 +86,17 @@ TEST_CASE("half-filled tiles, waves and short sums cost what they leave idle") {
   CHECK(gemm_efficiency(ramp, 1, 256, 256, 192) == doctest::Approx(0.6));
 }
 
+TEST_CASE("a library takes a smaller tile where the largest would leave units idle") {
+  // [128, 128] on 4 units: one tile of 128 x 128 keeps one of them busy. Four of 64 x 64 keep all,
+  // at I / (I + 32) of 32 / 64 against 64 / 96: 3/4 of the rate.
+  GemmEfficiency e{.ceiling = 0.8, .tile_m = 128, .tile_n = 128, .units = 4, .half_k = 0};
+  CHECK(gemm_efficiency(e, 1, 128, 128, 64) == doctest::Approx(0.8 / 4));
+  e.half_intensity = 32;
+  CHECK(gemm_efficiency(e, 1, 128, 128, 64) == doctest::Approx(0.8 * 3 / 4));
+  // Where the largest fills everything, it stays.
+  CHECK(gemm_efficiency(e, 1, 256, 256, 64) == doctest::Approx(0.8));
+}
+
 TEST_CASE("no product exceeds the ceiling") {
   const GemmEfficiency e{.ceiling = 0.9, .tile_m = 128, .tile_n = 256, .units = 108, .half_k = 100};
   for (const std::int64_t m : {1, 17, 128, 1000, 4096}) {

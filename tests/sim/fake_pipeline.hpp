@@ -5,6 +5,7 @@
 
 #include "cost/topology.hpp"
 #include "strategies/build_tasks.hpp"
+#include "strategies/schedule.hpp"
 
 namespace tsim::testing {
 
@@ -33,13 +34,17 @@ inline strategies::Program one_step(strategies::Phase phase, double seconds,
 
 struct Phases {
   double forward = 1, backward = 1;
+  double weight_grad = -1;  // of the backward; negative: half of it
 };
 
-/// Equal chunks: `phases` is the time of a whole stage.
+/// Equal chunks: `phases` is the time of a whole stage, or of one copy when the model is held
+/// twice. One byte of activations a chunk, kept until the weight gradient is made.
 inline std::vector<strategies::StagePlan> equal_stages(const strategies::Strategy& s, Phases phases,
                                                        Bytes message = {}) {
   std::vector<strategies::StagePlan> stages(static_cast<std::size_t>(s.pipeline));
-  const double v = s.chunks;
+  const bool copies = shape_of(s, 1).placement == strategies::Placement::bidirectional;
+  const double v = copies ? 1 : s.chunks;
+  const double weights = phases.weight_grad < 0 ? phases.backward / 2 : phases.weight_grad;
   for (strategies::StagePlan& stage : stages) {
     for (int c = 0; c < s.chunks; ++c) {
       strategies::ChunkPlan chunk;
@@ -47,8 +52,11 @@ inline std::vector<strategies::StagePlan> equal_stages(const strategies::Strateg
       chunk.forward = one_step(strategies::Phase::forward, phases.forward / v);
       chunk.backward = one_step(strategies::Phase::backward, phases.backward / v);
       chunk.last_backward = chunk.backward;
+      chunk.input_grad = one_step(strategies::Phase::input_grad, (phases.backward - weights) / v);
+      chunk.weight_grad = one_step(strategies::Phase::weight_grad, weights / v);
+      chunk.last_weight_grad = chunk.weight_grad;
       chunk.input = chunk.output = message;
-      chunk.activations = Bytes{1};
+      chunk.activations = chunk.weight_activations = Bytes{1};
       stage.chunks.push_back(chunk);
     }
   }

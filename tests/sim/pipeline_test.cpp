@@ -1,54 +1,11 @@
 #include <doctest/doctest.h>
 
-#include "sim/ideal_network.hpp"
-#include "sim/memory_trace.hpp"
-#include "sim/replay.hpp"
 #include "sim/report/rank_times.hpp"
-#include "sim/simgrid_network.hpp"
-#include "strategies/closed_form.hpp"
-#include "tests/sim/fake_pipeline.hpp"
+#include "tests/sim/run_pipeline.hpp"
 
 using namespace tsim;
 using namespace tsim::strategies;
 using namespace tsim::testing;
-
-namespace {
-
-struct Result {
-  TaskGraph graph;
-  sim::Timeline timeline;
-  ClosedForm closed;
-};
-
-Result run(const Strategy& s, const std::vector<StagePlan>& stages, int micro_batches,
-           const cost::Topology& topology, FoldedAxes folded = {}) {
-  cost::Router router(topology);
-  const BuildInput input{.strategy = s,
-                         .stages = stages,
-                         .topology = topology,
-                         .router = router,
-                         .micro_batches = micro_batches,
-                         .folded = folded};
-  Result result{build_tasks(input), {}, closed_form(input)};
-  sim::IdealNetwork network(result.graph, topology.channels);
-  result.timeline = sim::replay(result.graph, network);
-  return result;
-}
-
-Strategy pipeline(int stages, const char* schedule, int chunks = 1) {
-  Strategy s;
-  s.pipeline = stages;
-  s.schedule = schedule;
-  s.chunks = chunks;
-  return s;
-}
-
-double makespan(const Strategy& s, Phases phases, int micro_batches) {
-  const auto topology = star(world_size(s), BytesPerSecond{1e9});
-  return run(s, equal_stages(s, phases), micro_batches, topology).timeline.makespan.value;
-}
-
-}  // namespace
 
 TEST_CASE("GPipe and 1F1B take (m+p-1)(F+B)") {
   // p = 8, m = 32, F = B = 1: 39 x 2 = 78.

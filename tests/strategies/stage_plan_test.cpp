@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "strategies/schedule.hpp"
 #include "tests/sim/sample_scenarios.hpp"
 
 using namespace tsim;
@@ -138,4 +139,129 @@ TEST_CASE("recomputation keeps less and runs more, the more the fuller") {
     kept = dealt[0].chunks[0].activations;
     work = compute_seconds(dealt[0]);
   }
+}
+
+TEST_CASE("a backward in two parts does the same work as in one") {
+  for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full}) {
+    for (const int tensor : {1, 4}) {
+      Strategy s = stages(2, LayerSplit::even);
+      s.recompute = r;
+      s.tensor = tensor;
+      for (const StagePlan& stage : plans(built("gpt2"), s)) {
+        const ChunkPlan& chunk = stage.chunks[0];
+        const double parts =
+            compute_time(chunk.input_grad).value + compute_time(chunk.weight_grad).value;
+        CHECK(parts == doctest::Approx(compute_time(chunk.backward).value).epsilon(1e-12));
+        const auto flops = [](const Program& program) {
+          double sum = 0;
+          for (const Step& step : program.steps) { sum += step.model_flops.value; }
+          return sum;
+        };
+        CHECK(flops(chunk.input_grad) + flops(chunk.weight_grad) ==
+              doctest::Approx(flops(chunk.backward)).epsilon(1e-12));
+      }
+    }
+  }
+}
+
+TEST_CASE("weight gradients need no message and no collective") {
+  Strategy s = stages(2, LayerSplit::even);
+  s.tensor = 4;
+  for (const StagePlan& stage : plans(built("gpt2"), s)) {
+    const Program& weights = stage.chunks[0].weight_grad;
+    CHECK(weights.steps.size() == 1);
+    CHECK_FALSE(weights.steps.front().is_comm);
+  }
+}
+
+TEST_CASE("gradients in the buckets of the last weight gradients are the stage's parameters") {
+  Strategy s = stages(2, LayerSplit::even);
+  s.data = 2;
+  s.schedule = "zb_h1";
+  for (const StagePlan& stage : plans(built("gpt2"), s)) {
+    std::int64_t sent = 0;
+    for (const Step& step : stage.chunks[0].last_weight_grad.steps) { sent += step.bucket; }
+    CHECK(sent == stage.elements);
+  }
+}
+
+TEST_CASE("weight gradients of a layer wait with 32 s b h bytes, less than its activations") {
+  // Inputs and output gradients of the four products, 16 bit: 2 + 6, 2 + 2, 2 + 8 and 8 + 2 times
+  // s b h.   [arXiv:2401.10241, table 1]
+  const models::Model model = built("gpt2", 1024);
+  Strategy s = stages(12, LayerSplit::even);
+  const ChunkPlan middle = plans(model, s)[5].chunks[0];
+  const std::int64_t sbh = 1024 * 2 * 768;
+  CHECK(middle.layers == 1);
+  CHECK(middle.weight_activations == Bytes{32 * sbh});
+  CHECK(middle.activations > middle.weight_activations);
+}
+
+TEST_CASE("a wave puts embedding and head on the first stage, with one word embedding") {
+  Strategy s = stages(3, LayerSplit::even);
+  s.schedule = "zb_v";
+  s.chunks = 2;
+  const auto dealt = plans(built("gpt2"), s);
+  CHECK(dealt[0].chunks[0].first_layer == 0);
+  CHECK(dealt[0].chunks[1].first_layer == 10);
+  CHECK(dealt[2].chunks[0].first_layer == 4);
+  CHECK(dealt[2].chunks[1].first_layer == 6);
+  CHECK(dealt[0].chunks[0].embedding);
+  CHECK(dealt[0].chunks[1].head);
+  CHECK_FALSE(dealt[0].shares_embedding);
+  std::int64_t sum = 0;
+  for (const StagePlan& stage : dealt) { sum += stage.elements; }
+  CHECK(sum == models::parameters(built("gpt2").config));
+}
+
+TEST_CASE("two directions hold every parameter twice, the tied word embedding once a rank") {
+  const models::Model model = built("gpt2");
+  Strategy s = stages(4, LayerSplit::even);
+  s.schedule = "chimera";
+  s.chunks = 2;
+  const auto dealt = plans(model, s);
+  std::int64_t sum = 0;
+  for (const StagePlan& stage : dealt) {
+    sum += stage.elements;
+    CHECK_FALSE(stage.shares_embedding);
+    CHECK(stage.chunks[0].layers + stage.chunks[1].layers == 6);
+  }
+  CHECK(sum == 2 * models::parameters(model.config));
+  CHECK(dealt[0].chunks[1].first_layer == 9);
+  CHECK(dealt[3].chunks[1].first_layer == 0);
+  CHECK(dealt[3].chunks[1].input == Bytes{});
+  CHECK(dealt[3].chunks[0].input == dealt[2].chunks[0].output);
+}
+
+TEST_CASE("uneven cuts follow the parts of the model, wherever a schedule puts them") {
+  const models::Model model = built("gpt2");
+  for (const char* schedule : {"interleaved", "zb_v", "hanayo"}) {
+    Strategy s = stages(2, LayerSplit::list);
+    s.schedule = schedule;
+    s.chunks = 2;
+    s.layers_per_stage = {1, 2, 4, 5};
+    const PipelineShape shape = shape_of(s, 1);
+    const auto dealt = plans(model, s);
+    for (int stage = 0; stage < 2; ++stage) {
+      for (int chunk = 0; chunk < 2; ++chunk) {
+        const int part = part_of(shape, {stage, chunk});
+        CHECK(
+            dealt[static_cast<std::size_t>(stage)].chunks[static_cast<std::size_t>(chunk)].layers ==
+            s.layers_per_stage[static_cast<std::size_t>(part)]);
+      }
+    }
+  }
+}
+
+TEST_CASE("an encoder-decoder may be cut between its halves") {
+  // transformer-big: 6 + 6 layers.
+  const models::Model model = built("transformer-big", 128);
+  Strategy s = stages(4, LayerSplit::even);
+  s.encoder_stages = 1;
+  CHECK(deal_layers(model, s, ideal_a100()) == std::vector<int>{6, 2, 2, 2});
+  s = stages(5, LayerSplit::balanced);
+  s.encoder_stages = 2;
+  const std::vector<int> dealt = deal_layers(model, s, ideal_a100());
+  CHECK(dealt[0] + dealt[1] == 6);
+  CHECK(dealt[2] + dealt[3] + dealt[4] == 6);
 }

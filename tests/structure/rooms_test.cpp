@@ -48,6 +48,7 @@ constexpr std::array kLibraries{
     Library{"nlohmann/.*",
             "sim/input/(read_document|json_reader)\\.hpp|"
             "sim/input/.*\\.cpp|sim/cli/(print|trace)_.*\\.cpp"},
+    Library{"pugixml.*", "sim/input/import/xml_document\\.cpp"},
     Library{"simgrid/.*", "sim/simgrid_network\\.cpp"},
     Library{"CLI/.*", "sim/cli/options(\\.cpp|/.*)"},
     Library{"(sys|unistd).*", "sim/simulate\\.cpp|sim/cli/write_file\\.cpp"},

@@ -4,7 +4,9 @@
 #include <numeric>
 #include <utility>
 
+#include "sim/input/read_schedule.hpp"
 #include "sim/input/rules/divisors.hpp"
+#include "strategies/check_order.hpp"
 #include "strategies/schedule.hpp"
 
 namespace tsim::sim {
@@ -39,8 +41,8 @@ std::string text(std::int64_t n) { return std::to_string(n); }
 
 /// Degrees times each other are the devices.
 void check_degrees(const Check& check, std::int64_t devices) {
-  if (!check.clean({"/strategy/tensor", "/strategy/pipeline", "/strategy/data", "/cluster/nodes",
-                    "/cluster/devices_per_node"})) {
+  if (devices == 0 ||
+      !check.clean({"/strategy/tensor", "/strategy/pipeline", "/strategy/data"})) {
     return;
   }
   // Degrees are bounded by 1e6 each, so the product fits.
@@ -105,14 +107,38 @@ void check_layer_list(const Check& check, std::int64_t layers, std::int64_t part
   const auto entries = static_cast<std::int64_t>(s.layers_per_stage.size());
   if (entries != parts) {
     check.fail("/strategy/layers", text(entries) + (entries == 1 ? " entry" : " entries"),
-               text(parts) + (s.chunks > 1 ? " (pipeline*chunks), one for each chunk"
-                                           : " (/strategy/pipeline), one for each stage"));
+               text(parts) + (parts > s.pipeline ? " (pipeline*chunks), one for each chunk"
+                                                 : " (/strategy/pipeline), one for each stage"));
   }
   const std::int64_t sum =
       std::accumulate(s.layers_per_stage.begin(), s.layers_per_stage.end(), std::int64_t{0});
   if (sum != layers) {
     check.fail("/strategy/layers", "layers that sum to " + text(sum),
                text(layers) + " (layers of the model)", "for example " + even_list(layers, parts));
+  }
+}
+
+/// An encoder-decoder cut between its two halves: stages for each, layers for each stage.
+void check_encoder_stages(const Check& check) {
+  const Scenario& s = check.scenario;
+  const std::int64_t n = s.strategy.encoder_stages;
+  if (n == 0 || !check.clean({"/model", "/strategy"})) { return; }
+  const std::int64_t parts = part_count(strategies::shape_of(s.strategy, 1));
+  const std::int64_t most = std::min<std::int64_t>(parts - 1, s.model.layers);
+  const std::int64_t least = std::max<std::int64_t>(1, parts - s.model.decoder_layers);
+  const bool even = s.strategy.split == strategies::LayerSplit::even;
+  if (s.model.family != Family::encoder_decoder) {
+    check.fail("/strategy/encoder_stages", text(n), "nothing, as the model is no encoder-decoder");
+  } else if (s.strategy.split == strategies::LayerSplit::list) {
+    check.fail("/strategy/encoder_stages", text(n), "nothing with a list of layers");
+  } else if (n < least || n > most) {
+    check.fail("/strategy/encoder_stages", text(n),
+               "from " + text(least) + " to " + text(most) + " of " + text(parts) + " stages");
+  } else if (even && (s.model.layers % n != 0 || s.model.decoder_layers % (parts - n) != 0)) {
+    check.fail("/strategy/encoder_stages", text(n),
+               "stages that divide the " + text(s.model.layers) + " encoder layers, and others " +
+                   "that divide the " + text(s.model.decoder_layers) + " decoder layers",
+               "layers = \"balanced\"");
   }
 }
 
@@ -123,14 +149,15 @@ void check_layers(const Check& check) {
   }
   const Strategy& s = check.scenario.strategy;
   const std::int64_t layers = layer_count(check.scenario.model);
-  const std::int64_t parts = std::int64_t{s.pipeline} * s.chunks;
-  const char* const what = s.chunks > 1 ? " chunks" : " stages";
+  const std::int64_t parts = part_count(strategies::shape_of(s, 1));
+  const char* const what = parts > s.pipeline ? " chunks" : " stages";
   if (parts > layers) {
     check.fail("/strategy/pipeline", text(parts) + what,
                "at most " + text(layers) + " (layers of the model)");
   } else if (s.split == strategies::LayerSplit::list) {
     check_layer_list(check, layers, parts);
-  } else if (s.split == strategies::LayerSplit::even && layers % parts != 0) {
+  } else if (s.split == strategies::LayerSplit::even && s.encoder_stages == 0 &&
+             layers % parts != 0) {
     check.fail("/strategy/layers",
                "\"even\" for " + text(layers) + " layers on " + text(parts) + what,
                std::string(what + 1) + " that divide the layers (" + text(layers) + " % " +
@@ -139,26 +166,91 @@ void check_layers(const Check& check) {
   }
 }
 
-/// Chunks need a schedule that knows them, and its order needs whole rounds of micro-batches
-/// [arXiv:2104.04473, sec. 2.2].
+/// What a broken rule of a schedule is about: its place and what is there.
+void fail_demand(const Check& check, const strategies::Demand& demand, std::int64_t m) {
+  using Of = strategies::Demand::Of;
+  const Strategy& s = check.scenario.strategy;
+  switch (demand.of) {
+    case Of::pipeline:
+      check.fail("/strategy/pipeline", text(s.pipeline), demand.expected, demand.hint);
+      break;
+    case Of::micro_batches:
+      check.fail("/workload/global_batch", text(m) + " micro-batches in each pipeline",
+                 demand.expected, demand.hint);
+      break;
+    case Of::chunks:
+      check.fail("/strategy/chunks", text(s.chunks), demand.expected, demand.hint);
+      break;
+    case Of::group:
+      check.fail("/strategy/micro_batch_group", text(s.micro_batch_group), demand.expected,
+                 demand.hint);
+      break;
+  }
+}
+
+/// The user's own order is for so many stages and micro-batches.
+void check_own_order(const Check& check, std::int64_t m) {
+  const Strategy& s = check.scenario.strategy;
+  const auto stages = static_cast<std::int64_t>(s.own_order.size());
+  if (stages != s.pipeline) {
+    check.fail("/strategy/schedule", "an order of " + text(stages) + " stages",
+               text(s.pipeline) + " (/strategy/pipeline)");
+  }
+  if (own_micro_batches(s) != m) {
+    check.fail("/strategy/schedule", "an order of " + text(own_micro_batches(s)) + " micro-batches",
+               text(m) + " (global_batch / (micro_batch*data))");
+  }
+}
+
+/// Keys that only one schedule knows.
+void check_schedule_keys(const Check& check) {
+  const Strategy& s = check.scenario.strategy;
+  if (s.micro_batch_group != 0 && s.schedule != "interleaved") {
+    check.fail("/strategy/micro_batch_group", text(s.micro_batch_group),
+               "nothing with schedule \"" + s.schedule + "\"", "schedule = \"interleaved\"");
+  }
+  if (s.most_in_flight > 0 && s.schedule != "zb_auto") {
+    check.fail("/strategy/most_in_flight", "a limit",
+               "nothing with schedule \"" + s.schedule + "\"", "schedule = \"zb_auto\"");
+  }
+}
+
+/// Blocking exchanges of messages meet in one order on both sides, or never.
+void check_exchanges(const Check& check, int m) {
+  const Strategy& s = check.scenario.strategy;
+  if (!s.batched_p2p || s.schedule == "zb_auto") { return; }  // whose order follows from costs
+  const auto shape = strategies::shape_of(s, m);
+  const auto order =
+      check.scenario.workload.training
+          ? order_of(s, m, {})
+          : strategies::PipelineOrder(static_cast<std::size_t>(s.pipeline), forward_only(shape));
+  if (const auto cycle = find_deadlock(shape, order, true)) {
+    check.fail("/strategy/p2p", "\"batched\", which never ends: " + *cycle,
+               "\"async\" with schedule \"" + s.schedule + "\"");
+  }
+}
+
+/// What a schedule demands of stages, chunks and micro-batches.
 void check_schedule(const Check& check) {
   if (!check.clean({"/strategy", "/workload/global_batch", "/workload/micro_batch"})) { return; }
   const Strategy& s = check.scenario.strategy;
-  const strategies::Schedule* const schedule = strategies::schedule_named(s.schedule);
-  if (schedule == nullptr || !schedule->chunked) {
-    if (s.chunks > 1) {
-      check.fail("/strategy/chunks", text(s.chunks), "1 with schedule \"" + s.schedule + "\"",
-                 "schedule = \"interleaved\"");
-    }
-    return;
-  }
+  const Workload& w = check.scenario.workload;
   const std::int64_t m = micro_batches(check.scenario);
-  if (m % s.pipeline != 0) {
-    check.fail(
-        "/workload/global_batch", text(m) + " micro-batches in each pipeline",
-        "a multiple of pipeline = " + text(s.pipeline) + " with schedule \"" + s.schedule + "\"",
-        "nearest valid: " + nearest_multiples(m, s.pipeline));
+  if (m < 1 || m > kMostMicroBatches || w.global_batch % (w.micro_batch * s.data) != 0) { return; }
+  check_schedule_keys(check);
+  const std::size_t before = check.problems.errors().size();
+  const strategies::Schedule* const schedule = strategies::schedule_named(s.schedule);
+  if (schedule == nullptr) {
+    check_own_order(check, m);
+  } else if (schedule->chunks > 0 && s.chunks != schedule->chunks) {
+    check.fail("/strategy/chunks", text(s.chunks),
+               text(schedule->chunks) + " with schedule \"" + s.schedule + "\"",
+               schedule->chunks == 1 ? "schedule = \"interleaved\"" : "");
+  } else if (schedule->demand != nullptr && w.training) {
+    const auto demand = schedule->demand(strategies::shape_of(s, static_cast<int>(m)));
+    if (demand) { fail_demand(check, *demand, m); }
   }
+  if (check.problems.errors().size() == before) { check_exchanges(check, static_cast<int>(m)); }
 }
 
 /// A table of learned positions has no row beyond its last.
@@ -267,6 +359,7 @@ void check_scenario(const Scenario& scenario, std::int64_t devices, Problems& pr
   check_tensor(check);
   check_batch(check);
   check_layers(check);
+  check_encoder_stages(check);
   check_schedule(check);
   check_sequence(check);
   check_sequence_parallel(check);

@@ -1,18 +1,17 @@
 // Rules between the parts of a scenario.
 #pragma once
 
-#include "cost/device.hpp"
 #include "sim/input/input_error.hpp"
 #include "sim/scenario.hpp"
 
 namespace tsim::sim {
 
 /// Checks every rule whose parts were read without a problem. The cluster need not be built yet,
-/// nor the vocabulary padded: `devices` tells the cluster's size.
+/// nor the vocabulary padded: `devices` tells the cluster's size, 0 when it is not known.
 void check_scenario(const Scenario& scenario, std::int64_t devices, Problems& problems);
 
 /// Warns of what is valid but does nothing, or less than it seems to.
-void warn_of_doubtful(const Scenario& scenario, const cost::Device& device, Problems& problems);
+void warn_of_doubtful(const Scenario& scenario, Problems& problems);
 
 /// Layers of the whole chain: encoder and decoder.
 std::int64_t layer_count(const models::ModelConfig& model);

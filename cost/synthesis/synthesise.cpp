@@ -1,0 +1,186 @@
+#include "cost/synthesis/synthesise.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <tuple>
+
+#include "cost/synthesis/candidates.hpp"
+
+namespace tsim::cost {
+namespace {
+
+using synthesis::LibraryProgram;
+using synthesis::MadeProgram;
+using synthesis::Ways;
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+/// Time that the program's longest chain of steps takes, or its busiest channel.
+double least_time(const CollectiveProgram& p, double payload, const Ways& ways) {
+  const double chunk = payload / p.chunks;
+  std::vector<double> busy(ways.paces().size(), 0), end(p.steps.size(), 0);
+  std::map<std::tuple<int, int, int>, double> sent;  // by connection: when its wires are free
+  double last = 0;
+  for (StepId i = 0; i < p.steps.size(); ++i) {
+    const Step& s = p.steps[i];
+    double start = 0;
+    for (const StepId before : dependencies(p, i)) { start = std::max(start, end[before]); }
+    end[i] = start;
+    if (s.from == s.to) { continue; }
+    const double bytes = s.count * chunk;
+    for (const int c : ways.channels(s.from, s.to)) {
+      busy[index(c)] += bytes * ways.paces()[index(c)];
+    }
+    double& free = sent[{s.from, s.to, s.channel}];
+    free = std::max(start, free) + bytes * ways.pace(s.from, s.to);
+    end[i] = free + ways.latency(s.from, s.to);
+    last = std::max(last, end[i]);
+  }
+  return busy.empty() ? last : std::max(last, *std::ranges::max_element(busy));
+}
+
+/// A library's regime, and the wires as its steps see them.
+struct View {
+  const Regime* regime = nullptr;
+  Ways ways;
+};
+
+/// The views of all regimes that a new algorithm can run in.
+std::vector<View> views_of(const SynthesisRequest& request, Router& router) {
+  std::vector<View> views;
+  for (const Regime* r : regimes_for(router.topology().tuning, request.op, "synthesised")) {
+    views.push_back({r, Ways(request.devices, request.links, *r, router)});
+  }
+  return views;
+}
+
+StepCosts costs_of(const Regime& regime, double payload) {
+  StepCosts costs{regime.start, regime.step, regime.network_step, regime.least, regime.share};
+  if (regime.buffer < kUnlimited) { costs.once += Seconds{payload / regime.buffer.value}; }
+  return costs;
+}
+
+/// The regime in which a program can be fastest.
+struct Outlook {
+  std::size_t view = 0;
+  StepCosts costs;
+  Seconds least;
+};
+
+Outlook outlook_for(const CollectiveProgram& program, double payload, std::span<const View> views) {
+  Outlook best;
+  for (std::size_t v = 0; v < views.size(); ++v) {
+    const StepCosts costs = costs_of(*views[v].regime, payload);
+    const Seconds path{least_time(program, payload, views[v].ways)};
+    const Seconds least = std::max(costs.least, costs.once + path);
+    if (v == 0 || least < best.least) { best = {v, costs, least}; }
+  }
+  return best;
+}
+
+/// Two ranks that no links lead between.
+Unreachable unreachable(const SynthesisRequest& request, const Topology& topology) {
+  const auto name = [&](int rank) {
+    const VertexId v = topology.devices[index(request.devices[index(rank)])];
+    return topology.vertices[index(v)].name;
+  };
+  return {name(0), name(static_cast<int>(request.devices.size()) - 1)};
+}
+
+/// No regime is faster than the one whose bound is least.
+synthesis::LowerBound bound_over(const SynthesisRequest& request, std::span<const View> views) {
+  std::optional<synthesis::LowerBound> least;
+  for (const View& view : views) {
+    synthesis::LowerBound bound = synthesis::lower_bound(request.op, request.payload, view.ways);
+    bound.time = std::max(bound.time + view.regime->start, view.regime->least);
+    if (!least || bound.time < least->time) { least = std::move(bound); }
+  }
+  return *least;
+}
+
+/// Programs that compete.
+class Contest {
+ public:
+  Contest(const Judge& judge, const Progress& progress) : judge_(judge), progress_(progress) {}
+
+  void enter(Candidate candidate, const StepCosts& costs, CollectiveProgram program) {
+    candidate.steps = program.steps.size();
+    candidates_.push_back(std::move(candidate));
+    entries_.push_back({costs, std::move(program)});
+  }
+
+  /// The library's programs are all run, then of the others those that can beat the best so far,
+  /// the most promising first.
+  Synthesis result() && {
+    std::vector<std::size_t> order(entries_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+      return std::pair{!candidates_[i].of_library, candidates_[i].least};
+    });
+    Synthesis result;
+    int done = 0;
+    for (const std::size_t i : order) {
+      run(i, result, done++ == 0);
+      if (progress_) { progress_(done, static_cast<int>(order.size())); }
+    }
+    result.program = std::move(entries_[result.winner].program);
+    result.costs = entries_[result.winner].costs;
+    result.candidates = std::move(candidates_);
+    return result;
+  }
+
+ private:
+  struct Entry {
+    StepCosts costs;
+    CollectiveProgram program;
+  };
+
+  void run(std::size_t i, Synthesis& best, bool first) {
+    constexpr double kSame = 1e-9;
+    Candidate& candidate = candidates_[i];
+    const double wanted = best.time.value * (1 - kSame);
+    candidate.judged = first || candidate.of_library || candidate.least.value < wanted;
+    if (!candidate.judged) { return; }
+    candidate.time = judge_(entries_[i].program, entries_[i].costs);
+    if (first || candidate.time.value < wanted) {
+      best.time = candidate.time;
+      best.winner = i;
+    }
+  }
+
+  const Judge& judge_;
+  const Progress& progress_;
+  std::vector<Candidate> candidates_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace
+
+bool can_synthesise(CollectiveOp op) {
+  return op != CollectiveOp::send_recv && op != CollectiveOp::barrier;
+}
+
+Synthesis synthesise(const SynthesisRequest& request, Router& router, const Judge& judge,
+                     const Progress& progress) {
+  assert(request.devices.size() >= 2 && can_synthesise(request.op));
+  const double payload = to_double(request.payload);
+  const std::vector<View> views = views_of(request, router);
+  if (!views[0].ways.connected()) { throw unreachable(request, router.topology()); }
+  Contest contest(judge, progress);
+  for (LibraryProgram& p : library_programs(request, views[0].ways, router)) {
+    contest.enter({p.name, true, p.protocol}, p.costs, std::move(p.program));
+  }
+  for (MadeProgram& made : made_programs(request, views[0].ways)) {
+    const Outlook outlook = outlook_for(made.program, payload, views);
+    contest.enter({made.name, false, views[outlook.view].regime->protocol, 0, outlook.least},
+                  outlook.costs, std::move(made.program));
+  }
+  Synthesis result = std::move(contest).result();
+  result.bound = bound_over(request, views);
+  return result;
+}
+
+}  // namespace tsim::cost

@@ -1,0 +1,32 @@
+// What the phases of a chunk allocate and free.
+#pragma once
+
+#include "strategies/stage_plan.hpp"
+#include "strategies/task_graph.hpp"
+
+namespace tsim::strategies {
+
+/// Phases of a chunk that a schedule can ask for; the last ones fill gradient buckets.
+enum class Which : std::uint8_t {
+  forward,
+  backward,
+  last_backward,
+  input_grad,
+  weight_grad,
+  last_weight_grad
+};
+inline constexpr int kWhiches = 6;
+
+const Program& program_of(const ChunkPlan& chunk, Which which);
+
+/// Changes at the first compute step of a phase and at its last one.
+struct PhaseMemory {
+  MemoryEffect first, last;
+};
+
+/// A forward keeps activations (unless only forwards run) until the backward ends; of a backward in
+/// two parts, the first frees what the weight gradients do not read and keeps the output gradients
+/// that they do.   [arXiv:2401.10241, table 1]
+PhaseMemory phase_memory(const ChunkPlan& chunk, Which which, bool training);
+
+}  // namespace tsim::strategies

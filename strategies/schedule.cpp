@@ -1,0 +1,50 @@
+#include "strategies/schedule.hpp"
+
+namespace tsim::strategies {
+
+PipelineShape shape_of(const Strategy& strategy, int micro_batches) {
+  PipelineShape shape{.stages = strategy.pipeline,
+                      .micro_batches = micro_batches,
+                      .chunks = strategy.chunks,
+                      .group = strategy.micro_batch_group};
+  const Schedule* const named = schedule_named(strategy.schedule);
+  shape.placement = named != nullptr ? named->placement : strategy.own_placement;
+  return shape;
+}
+
+PipelineOrder order_of(const Strategy& strategy, int micro_batches, const OrderCosts& costs) {
+  const Schedule* const named = schedule_named(strategy.schedule);
+  return named != nullptr ? named->order(shape_of(strategy, micro_batches), costs)
+                          : strategy.own_order;
+}
+
+int weight_versions(const Strategy& strategy, int stage) {
+  const Schedule* const named = schedule_named(strategy.schedule);
+  const bool many = named != nullptr && named->weight_versions != nullptr;
+  return many ? named->weight_versions(strategy.pipeline, stage) : 1;
+}
+
+bool steps_each(const Strategy& strategy) {
+  const Schedule* const named = schedule_named(strategy.schedule);
+  return named != nullptr && named->steps_each;
+}
+
+int replicas(const Strategy& strategy) {
+  const bool twice = shape_of(strategy, 1).placement == Placement::bidirectional;
+  return twice ? 2 * strategy.data : strategy.data;
+}
+
+int mirror_stage(const PipelineShape& shape, int stage) {
+  return shape.placement == Placement::bidirectional ? shape.stages - 1 - stage : stage;
+}
+
+double bubble_fraction(const PipelineShape& shape) {
+  const double ramp = (shape.stages - 1) / static_cast<double>(shape.chunks);
+  return ramp / (shape.micro_batches + ramp);
+}
+
+double bubble_ratio(const PipelineShape& shape) {
+  return (shape.stages - 1) / (static_cast<double>(shape.micro_batches) * shape.chunks);
+}
+
+}  // namespace tsim::strategies
