@@ -21,5 +21,6 @@ int explain_command(const ExplainOptions& options, std::ostream& out, std::ostre
 int net_command(const NetOptions& options, std::ostream& out, std::ostream& err);
 
 int jobs_command(const JobsOptions& options, std::ostream& out, std::ostream& err);
+int synthesise_command(const SynthesiseOptions& options, std::ostream& out, std::ostream& err);
 
 }  // namespace tsim::cli

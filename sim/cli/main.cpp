@@ -28,6 +28,9 @@ struct Dispatch {
   int operator()(const ExplainOptions& options) const { return explain_command(options, out, err); }
   int operator()(const NetOptions& options) const { return net_command(options, out, err); }
   int operator()(const JobsOptions& options) const { return jobs_command(options, out, err); }
+  int operator()(const SynthesiseOptions& options) const {
+    return synthesise_command(options, out, err);
+  }
 };
 
 /// Prints the answer only when it is complete.

@@ -11,5 +11,6 @@ Added add_devices(CLI::App& app);
 Added add_explain(CLI::App& app);
 Added add_net(CLI::App& app);
 Added add_jobs(CLI::App& app);
+Added add_synthesise(CLI::App& app);
 
 }  // namespace tsim::cli
