@@ -19,11 +19,18 @@ models::BuildOptions build_options(const Scenario& s) {
 }  // namespace
 
 Simulation run_scenario(const Scenario& scenario) {
-  const cost::Device& device = scenario.cluster.devices.front();
+  const std::vector<cost::Device>& kinds = scenario.cluster.devices;
   const cost::Topology& topology = scenario.cluster.topology;
   Simulation result;
   result.model = build_model(scenario.model, build_options(scenario));
-  result.stages = plan_stages(result.model, scenario.strategy, device);
+  const auto present =
+      kinds_of_stages(strategies::Layout(scenario.strategy), topology.device_kind);
+  auto plans = plan_stages(result.model, scenario.strategy, kinds, present);
+  result.stages = slowest_plans(plans, present);
+  std::vector<strategies::KindPlan> by_kind;
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    by_kind.push_back({std::move(plans[kind]), kinds[kind].reserved});
+  }
   cost::Router router(topology);
   const bool steps = scenario.strategy.fidelity == strategies::Fidelity::steps;
   if (scenario.fold == Fold::automatic && !steps) {
@@ -36,7 +43,8 @@ Simulation run_scenario(const Scenario& scenario) {
                                      .micro_batches = static_cast<int>(micro_batches(scenario)),
                                      .training = scenario.workload.training,
                                      .folded = result.folded,
-                                     .reserved = device.reserved};
+                                     .reserved = kinds.front().reserved,
+                                     .kinds = by_kind};
   result.closed_form = strategies::closed_form(input);
   result.graph = strategies::build_tasks(input);
   result.timeline =

@@ -11,7 +11,7 @@ namespace tsim::sim {
 /// Everything that a report is read from.
 struct Simulation {
   models::Model model;
-  std::vector<strategies::StagePlan> stages;
+  std::vector<strategies::StagePlan> stages;  // on the slowest devices that each has
   strategies::FoldedAxes folded;
   strategies::TaskGraph graph;
   Timeline timeline;

@@ -92,9 +92,10 @@ TensorId gradient_source(const OpGraph& graph, TensorId id) {
         ++readers;
       }
     }
-    const bool passes = readers == 1 && (reader->kind == models::OpKind::residual_add ||
-                                         (reader->kind == models::OpKind::bias &&
-                                          reader->inputs.front().tensor == id));
+    const bool passes =
+        readers == 1 &&
+        (reader->kind == models::OpKind::residual_add ||
+         (reader->kind == models::OpKind::bias && reader->inputs.front().tensor == id));
     if (!passes) { return id; }
     id = reader->outputs.front().tensor;
   }

@@ -13,8 +13,8 @@ void add_memory(const models::OpGraph& graph, Recompute recompute, models::Fusio
                 BlockPlan& plan);
 
 /// Fills what waits for the weight gradients `kernels` when they are put off: the inputs of their
-/// operators and the gradients of their outputs, each once. For a layer of a Transformer with 16-bit
-/// activations 32 s b h.   [arXiv:2401.10241, table 1]
+/// operators and the gradients of their outputs, each once. For a layer of a Transformer with
+/// 16-bit activations 32 s b h.   [arXiv:2401.10241, table 1]
 void add_weight_memory(const models::OpGraph& graph, const std::vector<models::Kernel>& kernels,
                        BlockPlan& plan);
 

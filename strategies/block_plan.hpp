@@ -45,15 +45,16 @@ struct BlockWeights {
 struct BlockPlan {
   std::vector<Piece> forward;
   std::vector<Piece> backward;  // recomputation first
-  std::vector<Piece> input_grad, weight_grad;  // the same in two parts, the second of which can wait
-  Bytes activations;            // kept from forward to backward
-  Bytes logits;                 // the same, of the loss
-  Bytes weight_activations;     // kept from input_grad to weight_grad: operands of weight gradients
-  Bytes weight_logits;          // the same, of the loss
-  Bytes forward_workspace;      // live only while it runs
-  Bytes backward_workspace;     // the same, recomputed activations included
-  Bytes output;                 // the activation that leaves it
-  Bytes memory;                 // an encoder's output that it reads besides
+  std::vector<Piece> input_grad,
+      weight_grad;           // the same in two parts, the second of which can wait
+  Bytes activations;         // kept from forward to backward
+  Bytes logits;              // the same, of the loss
+  Bytes weight_activations;  // kept from input_grad to weight_grad: operands of weight gradients
+  Bytes weight_logits;       // the same, of the loss
+  Bytes forward_workspace;   // live only while it runs
+  Bytes backward_workspace;  // the same, recomputed activations included
+  Bytes output;              // the activation that leaves it
+  Bytes memory;              // an encoder's output that it reads besides
   BlockWeights weights;
 };
 

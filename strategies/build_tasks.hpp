@@ -1,6 +1,7 @@
 // From stage plans and a schedule to the tasks of every simulated rank.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "cost/device.hpp"
@@ -13,6 +14,12 @@
 
 namespace tsim::strategies {
 
+/// What a rank's kind of device changes.
+struct KindPlan {
+  std::vector<StagePlan> stages;  // as BuildInput's, but for the times
+  Bytes reserved;
+};
+
 struct BuildInput {
   const Strategy& strategy;
   const std::vector<StagePlan>& stages;
@@ -21,7 +28,9 @@ struct BuildInput {
   int micro_batches = 1;  // of one pipeline
   bool training = true;
   FoldedAxes folded;
-  Bytes reserved;  // of a device's memory: context and libraries
+  Bytes reserved;                        // of a device's memory: context and libraries
+  std::span<const KindPlan> kinds = {};  // by kind of device; none: all ranks are as `stages` and
+                                         // `reserved` say
 };
 
 /// One iteration: every phase of the schedule in its order on each rank, activations and their

@@ -93,8 +93,8 @@ class Completeness {
   /// When bidirectional, the direction is the one that stage 0 takes.
   bool passes(int m, int chunk) {
     if (shape_.placement != Placement::bidirectional) { return true; }
-    const bool reverse = positions_.at({0, 1}, m, Part::forward) >= 0 &&
-                         positions_.at({0, 0}, m, Part::forward) < 0;
+    const bool reverse =
+        positions_.at({0, 1}, m, Part::forward) >= 0 && positions_.at({0, 0}, m, Part::forward) < 0;
     return chunk == (reverse ? 1 : 0);
   }
 
@@ -145,9 +145,7 @@ class Progress {
 
  private:
   bool ended(int stage) const { return next_[index(stage)] == order_[index(stage)].size(); }
-  const Action& current(int stage) const {
-    return order_[index(stage)][next_[index(stage)]];
-  }
+  const Action& current(int stage) const { return order_[index(stage)][next_[index(stage)]]; }
   /// The end of the action or pair that is next.
   std::size_t group_end(int stage) const {
     const StageOrder& order = order_[index(stage)];
@@ -234,8 +232,7 @@ std::string to_text(const PipelineShape& shape, const Action& action) {
   return shape.chunks > 1 ? text + "." + std::to_string(action.chunk) : text;
 }
 
-std::optional<std::string> find_incomplete(const PipelineShape& shape,
-                                           const PipelineOrder& order) {
+std::optional<std::string> find_incomplete(const PipelineShape& shape, const PipelineOrder& order) {
   return Completeness(shape, order).find();
 }
 

@@ -20,16 +20,14 @@ double fill_of_forwards(const PipelineShape& shape, const PhaseTimes& t) {
 class Estimator {
  public:
   explicit Estimator(const BuildInput& input)
-      : in_(input),
-        layout_(input.strategy),
-        schedule_(schedule_named(input.strategy.schedule)) {}
+      : in_(input), layout_(input.strategy), schedule_(schedule_named(input.strategy.schedule)) {}
 
   ClosedForm run() {
     const Strategy& s = in_.strategy;
     const int m = in_.micro_batches;
     ClosedForm result;
-    const auto idle = in_.training ? (schedule_ == nullptr ? nullptr : schedule_->idle)
-                                   : &fill_of_forwards;
+    const auto idle =
+        in_.training ? (schedule_ == nullptr ? nullptr : schedule_->idle) : &fill_of_forwards;
     const bool each = in_.training && steps_each(s);
     result.known = idle != nullptr && !(each && replicas(s) > 1);
     const Phases phases = stage_phases();
@@ -85,11 +83,9 @@ class Estimator {
       if (!in_.training) { continue; }
       const double weights = split ? program_time(chunk.weight_grad, stage).value : 0;
       sum.weight_grad += weights;
-      sum.backward +=
-          split ? program_time(chunk.input_grad, stage).value + weights
-                : program_time(chunk.backward, stage).value;
+      sum.backward += split ? program_time(chunk.input_grad, stage).value + weights
+                            : program_time(chunk.backward, stage).value;
     }
-    if (in_.training && steps_each(in_.strategy)) { sum.backward += optimizer_time(stage).value; }
     const bool copies = shape_of(in_.strategy, 1).placement == Placement::bidirectional;
     const double share = copies ? 1.0 / static_cast<double>(chunks.size()) : 1.0;
     return {share * sum.forward, share * sum.backward, share * sum.weight_grad};
@@ -101,14 +97,18 @@ class Estimator {
   };
   Phases stage_phases() {
     Phases result;
+    const bool each = in_.training && steps_each(in_.strategy);
     PhaseTimes sum{0, 0, 0};
     PhaseTimes slowest{0, 0, 0};
     for (int stage = 0; stage < in_.strategy.pipeline; ++stage) {
       const PhaseTimes t = phases_of(stage);
       sum = {sum.forward + t.forward, sum.backward + t.backward, sum.weight_grad + t.weight_grad};
-      if (t.forward + t.backward > slowest.forward + slowest.backward) { slowest = t; }
+      const Seconds one =
+          Seconds{t.forward + t.backward} + (each ? optimizer_time(stage) : Seconds{});
+      if (one <= result.slowest) { continue; }
+      result.slowest = one;
+      slowest = t;
     }
-    result.slowest = Seconds{slowest.forward + slowest.backward};
     const double n = std::max(1, in_.strategy.pipeline - 1);
     if (in_.strategy.pipeline == 1) { slowest = {0, 0, 0}; }
     result.others = {(sum.forward - slowest.forward) / n, (sum.backward - slowest.backward) / n,
@@ -146,8 +146,7 @@ class Estimator {
       for (const Step& step : last.steps) {
         clock += step.is_comm ? tensor_comm(step, stage) : step.duration;
         if (step.bucket == 0) { continue; }
-        free = std::max(free, clock) +
-               collective(op, holders(stage), step.bucket * element);
+        free = std::max(free, clock) + collective(op, holders(stage), step.bucket * element);
       }
     }
     return std::max(Seconds{}, free - clock);

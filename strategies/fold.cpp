@@ -9,17 +9,17 @@ namespace {
 
 using cost::CollectiveOp;
 
-bool one_kind_of_device(const cost::Topology& topology) {
-  const auto& kinds = topology.device_kind;
-  return std::all_of(kinds.begin(), kinds.end(), [&](auto k) { return k == kinds.front(); });
-}
-
 /// Everything that comparing groups with their folded copies reads.
 class AlikeCheck {
  public:
   AlikeCheck(FoldedAxes axes, const Strategy& strategy, const std::vector<StagePlan>& stages,
-             CommTable& table)
-      : axes_(axes), strategy_(strategy), stages_(stages), table_(table), layout_(strategy),
+             const cost::Topology& topology, CommTable& table)
+      : axes_(axes),
+        strategy_(strategy),
+        stages_(stages),
+        topology_(topology),
+        table_(table),
+        layout_(strategy),
         shape_(shape_of(strategy, 1)) {}
 
   bool all_alike() {
@@ -42,6 +42,7 @@ class AlikeCheck {
   }
 
   bool alike_at(const Place& place) {
+    if (!kinds_alike(place)) { return false; }
     const StagePlan& plan = stages_[static_cast<std::size_t>(place.stage)];
     const Bytes message = std::max(plan.chunks.front().output, Bytes{1});
     const int mirror = mirror_stage(shape_, place.stage);
@@ -51,6 +52,17 @@ class AlikeCheck {
     return sums_alike(tensor_copies(layout_, axes_, place.data, place.stage), message) &&
            sums_alike(replica_copies(layout_, axes_, place.tensor, holders), gradients) &&
            messages_alike(place, message);
+  }
+
+  /// Whether all ranks that are folded into the one at `place` sit on devices of one kind.
+  bool kinds_alike(const Place& place) const {
+    const auto& kinds = topology_.device_kind;
+    const auto kind_of = [&](const std::vector<int>& group) {
+      return kinds[static_cast<std::size_t>(group.front())];
+    };
+    const GroupCopies copies = stage_copies(layout_, axes_, place, {place.stage});
+    return std::ranges::all_of(
+        copies, [&](const auto& group) { return kind_of(group) == kind_of(copies.front()); });
   }
 
   bool sums_alike(const GroupCopies& copies, Bytes size) {
@@ -73,6 +85,7 @@ class AlikeCheck {
   FoldedAxes axes_;
   const Strategy& strategy_;
   const std::vector<StagePlan>& stages_;
+  const cost::Topology& topology_;
   CommTable& table_;
   Layout layout_;
   PipelineShape shape_;
@@ -91,11 +104,10 @@ std::vector<int> along(bool folded, int simulated, int size) {
 
 FoldedAxes foldable_axes(const Strategy& strategy, const std::vector<StagePlan>& stages,
                          const cost::Topology& topology, cost::Router& router) {
-  if (!one_kind_of_device(topology)) { return {}; }
   CommTable table(topology, router, strategy.collective);
   for (const FoldedAxes axes :
        {FoldedAxes{true, true}, FoldedAxes{true, false}, FoldedAxes{false, true}}) {
-    if (AlikeCheck(axes, strategy, stages, table).all_alike()) { return axes; }
+    if (AlikeCheck(axes, strategy, stages, topology, table).all_alike()) { return axes; }
   }
   return {};
 }

@@ -16,8 +16,8 @@ struct FoldedAxes {
   bool operator==(const FoldedAxes&) const = default;
 };
 
-/// Folds an axis when all devices are of one kind and every group's communications take the same
-/// time along it: nothing then tells the copies apart.
+/// Folds an axis when devices along it are of one kind and every group's communications take the
+/// same time along it: nothing then tells the copies apart.
 FoldedAxes foldable_axes(const Strategy& strategy, const std::vector<StagePlan>& stages,
                          const cost::Topology& topology, cost::Router& router);
 

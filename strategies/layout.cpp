@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <set>
 #include <string>
 
 namespace tsim::strategies {
@@ -42,6 +43,21 @@ std::vector<int> Layout::data_group(int tensor, int stage) const {
   ranks.reserve(static_cast<std::size_t>(data_));
   for (int d = 0; d < data_; ++d) { ranks.push_back(rank({tensor, d, stage})); }
   return ranks;
+}
+
+std::vector<std::vector<int>> kinds_of_stages(const Layout& layout,
+                                              std::span<const std::int32_t> kind_of_device) {
+  std::vector<std::vector<int>> kinds(static_cast<std::size_t>(layout.stages()));
+  for (int stage = 0; stage < layout.stages(); ++stage) {
+    std::set<int> here;
+    for (int data = 0; data < layout.data(); ++data) {
+      for (const int rank : layout.tensor_group(data, stage)) {
+        here.insert(kind_of_device[static_cast<std::size_t>(rank)]);
+      }
+    }
+    kinds[static_cast<std::size_t>(stage)].assign(here.begin(), here.end());
+  }
+  return kinds;
 }
 
 bool is_rank_order(std::string_view order) {

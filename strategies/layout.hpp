@@ -1,6 +1,8 @@
 // Which global rank is which part of the layout, and which ranks form a group.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +31,10 @@ class Layout {
   int tensor_, data_, stages_;
   int tensor_stride_ = 1, data_stride_ = 1, stage_stride_ = 1;
 };
+
+/// By stage: the kinds of the devices (by rank) that its ranks sit on, each once.
+std::vector<std::vector<int>> kinds_of_stages(const Layout& layout,
+                                              std::span<const std::int32_t> kind_of_device);
 
 /// Whether `order` names tp, dp and pp once each, joined by '-'.
 bool is_rank_order(std::string_view order);

@@ -64,7 +64,8 @@ std::vector<std::string_view> schedule_names();
 PipelineShape shape_of(const Strategy& strategy, int micro_batches);
 /// What every stage runs: the named schedule's order, or the strategy's own.
 PipelineOrder order_of(const Strategy& strategy, int micro_batches, const OrderCosts& costs);
-/// Copies of its parameters that a stage holds, and whether the optimizer steps after every backward.
+/// Copies of its parameters that a stage holds, and whether the optimizer steps after every
+/// backward.
 int weight_versions(const Strategy& strategy, int stage);
 bool steps_each(const Strategy& strategy);
 /// Ranks that hold a copy of the same parameters: d, or 2 d when bidirectional.

@@ -1,11 +1,11 @@
 #include "strategies/stage_plan.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <limits>
 #include <numeric>
 
 #include "cost/roofline.hpp"
+#include "strategies/deal.hpp"
 #include "strategies/memory.hpp"
 #include "strategies/schedule.hpp"
 
@@ -24,6 +24,7 @@ struct Chain {
   std::vector<BlockKind> kinds;  // by block of the model
   std::vector<int> units;        // block of each unit, in order
   std::vector<int> layer_begin;  // unit where layer i's group starts (embeddings before it)
+  int encoder_layers = 0;        // or all layers of a model without a decoder of its own
 
   const BlockPlan& plan_of(int unit) const {
     return plans[static_cast<std::size_t>(units[static_cast<std::size_t>(unit)])];
@@ -42,6 +43,7 @@ Chain make_chain(const models::Model& model, const Strategy& strategy, const cos
     chain.kinds.push_back(block.kind);
     for (int copy = 0; copy < block.count; ++copy) {
       chain.units.push_back(static_cast<int>(chain.plans.size()) - 1);
+      chain.encoder_layers += block.kind == BlockKind::layer ? 1 : 0;
       if (is_layer(block.kind)) {
         chain.layer_begin.push_back(begin);
         begin = static_cast<int>(chain.units.size());
@@ -70,59 +72,6 @@ std::vector<double> layer_times(const Chain& chain) {
     times[layer] += unit_time(chain.plans[static_cast<std::size_t>(chain.units[unit])]).value;
   }
   return times;
-}
-
-/// Contiguous parts with the least largest sum, by dynamic programming over (part, layers dealt).
-std::vector<int> balanced_parts(const std::vector<double>& times, int parts) {
-  const auto layers = static_cast<int>(times.size());
-  std::vector<double> prefix(times.size() + 1, 0.0);
-  std::partial_sum(times.begin(), times.end(), prefix.begin() + 1);
-  const auto sum = [&](int from, int to) {
-    return prefix[static_cast<std::size_t>(to)] - prefix[static_cast<std::size_t>(from)];
-  };
-  const auto width = static_cast<std::size_t>(layers) + 1;
-  constexpr double kWorst = std::numeric_limits<double>::infinity();
-  std::vector<std::vector<double>> best(static_cast<std::size_t>(parts) + 1,
-                                        std::vector<double>(width, kWorst));
-  std::vector<std::vector<int>> cut(best.size(), std::vector<int>(width, 0));
-  best[0][0] = 0.0;
-  for (int part = 1; part <= parts; ++part) {
-    const auto row = static_cast<std::size_t>(part);
-    for (int to = part; to <= layers - (parts - part); ++to) {
-      for (int from = to - 1; from >= part - 1; --from) {
-        const double worst = std::max(best[row - 1][static_cast<std::size_t>(from)], sum(from, to));
-        if (worst < best[row][static_cast<std::size_t>(to)] * (1 - 1e-12)) {
-          best[row][static_cast<std::size_t>(to)] = worst;
-          cut[row][static_cast<std::size_t>(to)] = from;
-        }
-      }
-    }
-  }
-  std::vector<int> counts(static_cast<std::size_t>(parts));
-  int to = layers;
-  for (int part = parts; part >= 1; --part) {
-    const int from = cut[static_cast<std::size_t>(part)][static_cast<std::size_t>(to)];
-    counts[static_cast<std::size_t>(part) - 1] = to - from;
-    to = from;
-  }
-  return counts;
-}
-
-std::vector<int> deal(const Chain& chain, const Strategy& strategy) {
-  const int parts = part_count(shape_of(strategy, 1));
-  const auto layers = static_cast<int>(chain.layer_begin.size());
-  assert(parts <= layers);
-  switch (strategy.split) {
-    case LayerSplit::list: return strategy.layers_per_stage;
-    case LayerSplit::even:
-      assert(layers % parts == 0);
-      {
-        std::vector<int> counts(static_cast<std::size_t>(parts), layers / parts);
-        return counts;
-      }
-    case LayerSplit::balanced: return balanced_parts(layer_times(chain), parts);
-  }
-  return {};
 }
 
 void append(std::vector<Piece>& to, std::vector<Piece> pieces, bool drop_embedding) {
@@ -265,13 +214,14 @@ StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const S
 
 std::vector<int> deal_layers(const models::Model& model, const Strategy& strategy,
                              const cost::Device& device) {
-  return deal(make_chain(model, strategy, device), strategy);
+  const Chain chain = make_chain(model, strategy, device);
+  return deal({running_sums(layer_times(chain))}, chain.encoder_layers, strategy);
 }
 
-std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& strategy,
-                                   const cost::Device& device) {
-  const Chain chain = make_chain(model, strategy, device);
-  const std::vector<int> counts = deal(chain, strategy);
+namespace {
+
+std::vector<StagePlan> plan_with(const Chain& chain, const std::vector<int>& counts,
+                                 const Strategy& strategy, const cost::Device& device) {
   const std::vector<int> bounds = part_bounds(chain, counts);
   const std::vector<int> layers = first_layers(counts);
   const PipelineShape shape = shape_of(strategy, 1);
@@ -296,11 +246,65 @@ std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& s
     for (int c = 0; c < shape.chunks; ++c) {
       const int part = part_of(shape, {s, c});
       if (part == 0) { continue; }
-      stage.chunks[static_cast<std::size_t>(c)].input =
-          outputs[static_cast<std::size_t>(part) - 1];
+      stage.chunks[static_cast<std::size_t>(c)].input = outputs[static_cast<std::size_t>(part) - 1];
     }
   }
   return stages;
+}
+
+Seconds compute_time(const StagePlan& plan) {
+  Seconds sum;
+  for (const ChunkPlan& chunk : plan.chunks) {
+    sum += compute_time(chunk.forward) + compute_time(chunk.backward);
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& strategy,
+                                   const cost::Device& device) {
+  const Chain chain = make_chain(model, strategy, device);
+  const std::vector<int> counts =
+      deal({running_sums(layer_times(chain))}, chain.encoder_layers, strategy);
+  return plan_with(chain, counts, strategy, device);
+}
+
+std::vector<std::vector<StagePlan>> plan_stages(const models::Model& model,
+                                                const Strategy& strategy,
+                                                const std::vector<cost::Device>& kinds,
+                                                const std::vector<std::vector<int>>& present) {
+  std::vector<Chain> chains;
+  std::vector<Sums> sums;
+  for (const cost::Device& kind : kinds) {
+    chains.push_back(make_chain(model, strategy, kind));
+    sums.push_back(running_sums(layer_times(chains.back())));
+  }
+  std::vector<Sums> by_stage;
+  for (const std::vector<int>& here : present) {
+    const int slowest = *std::ranges::max_element(
+        here, {}, [&](int kind) { return sums[static_cast<std::size_t>(kind)].back(); });
+    by_stage.push_back(sums[static_cast<std::size_t>(slowest)]);
+  }
+  const std::vector<int> counts = deal(by_stage, chains.front().encoder_layers, strategy);
+  std::vector<std::vector<StagePlan>> plans;
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    plans.push_back(plan_with(chains[kind], counts, strategy, kinds[kind]));
+  }
+  return plans;
+}
+
+std::vector<StagePlan> slowest_plans(const std::vector<std::vector<StagePlan>>& by_kind,
+                                     const std::vector<std::vector<int>>& present) {
+  std::vector<StagePlan> plans;
+  for (std::size_t stage = 0; stage < present.size(); ++stage) {
+    const auto& here = present[stage];
+    const int slowest = *std::ranges::max_element(here, {}, [&](int kind) {
+      return compute_time(by_kind[static_cast<std::size_t>(kind)][stage]);
+    });
+    plans.push_back(by_kind[static_cast<std::size_t>(slowest)][stage]);
+  }
+  return plans;
 }
 
 }  // namespace tsim::strategies

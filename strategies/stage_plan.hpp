@@ -22,9 +22,9 @@ struct ChunkPlan {
   Program last_backward;  // of the last micro-batch: cut where gradient buckets are complete
   Program input_grad, weight_grad;  // the backward in two parts
   Program last_weight_grad;         // cut like last_backward
-  Bytes input, output;    // activations from the chunk before and to the one after
-  Bytes activations;      // kept from forward to backward, one micro-batch
-  Bytes logits;           // the same, of the loss
+  Bytes input, output;              // activations from the chunk before and to the one after
+  Bytes activations;                // kept from forward to backward, one micro-batch
+  Bytes logits;                     // the same, of the loss
   Bytes weight_activations, weight_logits;  // kept from input_grad to weight_grad
   Bytes forward_workspace, backward_workspace;
 };
@@ -46,5 +46,17 @@ std::vector<int> deal_layers(const models::Model& model, const Strategy& strateg
 /// Plans all stages. The embedding goes with the first layer, the head with the last one.
 std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& strategy,
                                    const cost::Device& device);
+
+/// By kind of device: the stages' plans on it. Their layers, steps and memory are the same, times
+/// are not. `present`: by stage, the kinds that its ranks sit on, of which the slowest sets the
+/// stage's pace when layers are balanced.
+std::vector<std::vector<StagePlan>> plan_stages(const models::Model& model,
+                                                const Strategy& strategy,
+                                                const std::vector<cost::Device>& kinds,
+                                                const std::vector<std::vector<int>>& present);
+
+/// By stage, the plan on the slowest of the kinds that are present: it sets the pace.
+std::vector<StagePlan> slowest_plans(const std::vector<std::vector<StagePlan>>& by_kind,
+                                     const std::vector<std::vector<int>>& present);
 
 }  // namespace tsim::strategies

@@ -39,19 +39,20 @@ enum class Fidelity : std::uint8_t { aggregated, steps };
 std::string_view name_of(Fidelity fidelity);
 
 struct Strategy {
-  int tensor = 1;    // t: ranks that split every layer
-  int pipeline = 1;  // p: stages
-  int data = 1;      // d: replicas
-  int chunks = 1;    // v: model chunks of a stage, as the schedule allows
+  int tensor = 1;                  // t: ranks that split every layer
+  int pipeline = 1;                // p: stages
+  int data = 1;                    // d: replicas
+  int chunks = 1;                  // v: model chunks of a stage, as the schedule allows
   bool sequence_parallel = false;  // norms and dropout split along the sequence over t
   std::string schedule = "1f1b";   // a name in the schedule registry, or of an order of its own
   PipelineOrder own_order;         // of a schedule that is not in the registry
   Placement own_placement = Placement::loop;  // the same
-  int micro_batch_group = 0;       // interleaved: micro-batches that take turns on a chunk; 0: p
-  double most_in_flight = 0;       // zb_auto: activations of so many micro-batches fit; 0: p
-  bool batched_p2p = false;        // messages of neighbours are one blocking exchange
+  int micro_batch_group = 0;  // interleaved: micro-batches that take turns on a chunk; 0: p
+  double most_in_flight = 0;  // zb_auto: activations of so many micro-batches fit; 0: p
+  bool batched_p2p = false;   // messages of neighbours are one blocking exchange
   LayerSplit split = LayerSplit::balanced;
   std::vector<int> layers_per_stage;  // with LayerSplit::list
+  int encoder_stages = 0;  // of an encoder-decoder: stages of the encoder alone; 0: any cut
   Recompute recompute = Recompute::none;
   models::Fusion fusion = models::Fusion::framework;
   bool flash_attention = false;

@@ -93,6 +93,20 @@ TaskGraph TaskBuilder::build() && {
   return std::move(builder_).finish();
 }
 
+std::uint32_t TaskBuilder::kind_of(int stage, int data, int tensor) const {
+  if (kinds() == 1) { return 0; }
+  const int rank = layout_.rank({tensor, data, stage});
+  return static_cast<std::uint32_t>(input_.topology.device_kind[index(rank)]);
+}
+
+const StagePlan& TaskBuilder::plan_on(std::size_t kind, int stage) const {
+  return (input_.kinds.empty() ? input_.stages : input_.kinds[kind].stages)[index(stage)];
+}
+
+Bytes TaskBuilder::reserved_on(std::uint32_t kind) const {
+  return input_.kinds.empty() ? input_.reserved : input_.kinds[kind].reserved;
+}
+
 void TaskBuilder::make_ranks() {
   const int copies =
       (input_.folded.data ? strategy_.data : 1) * (input_.folded.tensor ? strategy_.tensor : 1);
@@ -105,10 +119,11 @@ void TaskBuilder::make_ranks() {
         buffers = std::max(buffers, chunk.input + chunk.output);
       }
     }
+    constexpr std::size_t kReserved = 2;
     const Bytes parameters = weight_versions(strategy_, stage) * states.parameters;
     std::vector<MemoryChange> resident{{MemoryClass::parameters, parameters, {}},
                                        {MemoryClass::buffers, buffers, {}},
-                                       {MemoryClass::reserved, input_.reserved, {}}};
+                                       {MemoryClass::reserved, {}, {}}};
     if (input_.training) {
       resident.push_back({MemoryClass::gradients, states.gradients, {}});
       resident.push_back({MemoryClass::optimizer, states.optimizer, {}});
@@ -117,6 +132,7 @@ void TaskBuilder::make_ranks() {
       std::vector<std::uint32_t> slots;
       for (int tensor = 0; tensor < tensor_; ++tensor) {
         const int rank = layout_.rank({tensor, data, stage});
+        resident[kReserved].at_start = reserved_on(kind_of(stage, data, tensor));
         builder_.graph.ranks.push_back({rank, rank, stage, copies, resident});
         slots.push_back(static_cast<std::uint32_t>(slot(stage, data, tensor)));
       }
@@ -159,11 +175,13 @@ void TaskBuilder::resolve() {
 }
 
 /// Replicas share the description of a compute step.
-std::uint32_t TaskBuilder::compute_of(int seat, Which which, std::size_t step,
-                                      const ChunkPlan& chunk) {
+/// Replicas share the description of a compute step, or those of one kind of device do: kind k's is
+/// the k-th from there on.
+std::uint32_t TaskBuilder::compute_of(Seat place, Which which, std::size_t step) {
   const auto [at, added] = compute_index_.try_emplace(
-      {seat, which, step}, static_cast<std::uint32_t>(builder_.graph.computes.size()));
-  if (added) {
+      {seat(place), which, step}, static_cast<std::uint32_t>(builder_.graph.computes.size()));
+  for (std::size_t kind = 0; added && kind < kinds(); ++kind) {
+    const ChunkPlan& chunk = plan_on(kind, place.stage).chunks[index(place.chunk)];
     const Step& s = program_of(chunk, which).steps[step];
     builder_.graph.computes.push_back({layers_label(chunk) + " " + std::string(name_of(s.phase)),
                                        s.duration, s.model_flops, s.hardware_flops});
@@ -184,7 +202,7 @@ ResolvedProgram TaskBuilder::resolve_program(int stage, int data, int chunk_inde
       resolved.work.push_back(tensor_comm(steps[i], stage, data));
       continue;
     }
-    resolved.work.push_back(compute_of(seat({stage, chunk_index}), which, i, chunk));
+    resolved.work.push_back(compute_of({stage, chunk_index}, which, i));
     first = std::min(first, i);
     last = i;
   }

@@ -1,6 +1,7 @@
 // Internals of build_tasks: slots of simulated ranks and the tables that stamping fills.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <span>
@@ -46,7 +47,7 @@ class TaskBuilder {
   void resolve();
   ResolvedProgram resolve_program(int stage, int data, int chunk, Which which);
   std::uint32_t effect(MemoryEffect e);
-  std::uint32_t compute_of(int seat, Which which, std::size_t step, const ChunkPlan& chunk);
+  std::uint32_t compute_of(Seat place, Which which, std::size_t step);
   void run_schedule(int stage, int data);
   void run_actions(std::span<const Action> actions, int stage, int data);
   void block(const Action& action, const StepTasks& entry, const std::vector<StepTasks>& before,
@@ -79,6 +80,12 @@ class TaskBuilder {
   void step_optimizer(int stage);
   std::uint32_t group(std::vector<std::uint32_t> slots);
 
+  /// Kinds of device that are told apart; each has its own entry in the graph's computes.
+  std::size_t kinds() const { return std::max<std::size_t>(1, input_.kinds.size()); }
+  std::uint32_t kind_of(int stage, int data, int tensor) const;
+  const StagePlan& plan_on(std::size_t kind, int stage) const;
+  Bytes reserved_on(std::uint32_t kind) const;
+
   int slot(int stage, int data, int tensor) const {
     return (stage * data_ + data) * tensor_ + tensor;
   }
@@ -100,12 +107,12 @@ class TaskBuilder {
   TaskGraphBuilder builder_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> group_index_;
   std::map<std::tuple<int, Which, std::size_t>, std::uint32_t> compute_index_;  // by seat
-  std::vector<std::uint32_t> tensor_group_;  // by stage and replica
+  std::vector<std::uint32_t> tensor_group_;                      // by stage and replica
   std::vector<std::array<ResolvedProgram, kWhiches>> resolved_;  // by seat and replica
-  std::vector<std::vector<StepTasks>> last_exits_;        // by stage and replica
-  std::array<std::vector<TaskId>, 2> last_send_;          // by direction and slot
-  std::array<std::vector<StepTasks>, 2> entries_;         // by direction and message
-  std::array<std::vector<TaskId>, 2> sends_;              // by direction and message (receiver)
+  std::vector<std::vector<StepTasks>> last_exits_;               // by stage and replica
+  std::array<std::vector<TaskId>, 2> last_send_;                 // by direction and slot
+  std::array<std::vector<StepTasks>, 2> entries_;                // by direction and message
+  std::array<std::vector<TaskId>, 2> sends_;  // by direction and message (receiver)
   /// What a blocking exchange holds up: by direction and message, what the receiver ends before it;
   /// by stage and replica, messages that the next phase waits for.
   std::array<std::vector<std::vector<StepTasks>>, 2> before_entry_;

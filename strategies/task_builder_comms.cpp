@@ -214,13 +214,14 @@ void TaskBuilder::after_last_phase(int stage, int data, int tensor, TaskId task)
 }
 
 void TaskBuilder::step_optimizer(int stage) {
-  const StagePlan& plan = input_.stages[index(stage)];
-  builder_.graph.computes.push_back({"optimizer", plan.optimizer, {}, {}});
-  const auto work = static_cast<std::uint32_t>(builder_.graph.computes.size() - 1);
+  const auto work = static_cast<std::uint32_t>(builder_.graph.computes.size());
+  for (std::size_t kind = 0; kind < kinds(); ++kind) {
+    builder_.graph.computes.push_back({"optimizer", plan_on(kind, stage).optimizer, {}, {}});
+  }
   for (int t = 0; t < tensor_; ++t) {
     for (int d = 0; d < data_; ++d) {
       const auto me = static_cast<std::uint32_t>(slot(stage, d, t));
-      const TaskId id = builder_.add({.work = work,
+      const TaskId id = builder_.add({.work = work + kind_of(stage, d, t),
                                       .place = me,
                                       .kind = TaskKind::compute,
                                       .phase = Phase::optimizer,
@@ -243,9 +244,8 @@ void TaskBuilder::gather_parameters(int stage, int tensor) {
       input_.stages[index(stage)].elements * Bytes{size_of(strategy_.precision.compute)};
   const std::vector<std::uint32_t> slots = replica_slots(stage, tensor);
   const CommKey key{Stream::dp, CollectiveOp::all_gather, stage * tensor_ + tensor, size};
-  const std::uint32_t comm =
-      table_.comm(builder_.graph, key, at_stage("parameter all-gather", stage),
-                  holders(stage, tensor));
+  const std::uint32_t comm = table_.comm(
+      builder_.graph, key, at_stage("parameter all-gather", stage), holders(stage, tensor));
   const TaskId id = builder_.add({.work = comm,
                                   .place = group(slots),
                                   .kind = TaskKind::comm,

@@ -29,6 +29,7 @@ StepTasks TaskBuilder::add_step(const ResolvedProgram& resolved, std::size_t ste
   StepTasks tasks;
   for (int t = 0; t < tensor_; ++t) {
     task.place = static_cast<std::uint32_t>(replica * tensor_ + t);
+    task.work = resolved.work[step_index] + kind_of(replica / data_, replica % data_, t);
     const TaskId id = builder_.add(task);
     if (t == 0) { tasks.base = id; }
   }
@@ -68,8 +69,8 @@ Stamped TaskBuilder::stamp(const ResolvedProgram& resolved, int stage, int data,
 Which TaskBuilder::which_phase(const Action& action) {
   const bool ends_micro_batch =
       action.phase == Phase::backward || action.phase == Phase::weight_grad;
-  const bool last = ends_micro_batch && (--backwards_left_[index(action.chunk)] == 0 ||
-                                         steps_each(strategy_));
+  const bool last =
+      ends_micro_batch && (--backwards_left_[index(action.chunk)] == 0 || steps_each(strategy_));
   switch (action.phase) {
     case Phase::forward: return Which::forward;
     case Phase::input_grad: return Which::input_grad;
@@ -136,9 +137,8 @@ void TaskBuilder::run_actions(std::span<const Action> actions, int stage, int da
   std::vector<Stamped> stamped;
   for (const Action& action : actions) {
     const Which which = which_phase(action);
-    const ResolvedProgram& resolved =
-        resolved_[index(seat({stage, action.chunk}) * data_ + data)][static_cast<std::size_t>(
-            which)];
+    const ResolvedProgram& resolved = resolved_[index(seat({stage, action.chunk}) * data_ + data)]
+                                               [static_cast<std::size_t>(which)];
     const auto first_task = static_cast<TaskId>(builder_.graph.tasks.size());
     const std::vector<StepTasks> before =
         strategy_.batched_p2p ? last_exits_[index(stage * data_ + data)] : std::vector<StepTasks>{};

@@ -7,9 +7,9 @@
 namespace tsim::strategies {
 
 std::string_view name_of(Phase phase) {
-  constexpr std::array<std::string_view, 9> kNames{
-      "forward",   "recompute",     "backward",       "input grad", "weight grad",
-      "optimizer", "gradient sync", "parameter sync", "transfer"};
+  constexpr std::array<std::string_view, 9> kNames{"forward",       "recompute",      "backward",
+                                                   "input grad",    "weight grad",    "optimizer",
+                                                   "gradient sync", "parameter sync", "transfer"};
   return kNames[static_cast<std::size_t>(phase)];
 }
 

@@ -19,12 +19,12 @@ std::vector<std::string> overrides(const RunOptions& options) {
 
 /// "rank 0 needs 93.1 GiB, h100-sxm has 80.0 GiB (parameters 35.0 GiB, ...)"
 void explain_misfit(const sim::Report& r, std::ostream& err) {
-  const sim::StageReport& stage = r.stages[r.heaviest_stage];
-  err << "tsim: rank " << stage.first_rank << " (stage " << stage.stage << ") needs "
+  const sim::KindReport& tightest = r.kinds[r.tightest];
+  err << "tsim: rank " << tightest.rank << " (stage " << tightest.stage << ") needs "
       << format(r.needed) << ", " << r.device << " has " << format(r.capacity) << " (";
   const char* separator = "";
   for (int c = 0; c < strategies::kMemoryClasses; ++c) {
-    const Bytes bytes = stage.peak[static_cast<std::size_t>(c)];
+    const Bytes bytes = tightest.peak[static_cast<std::size_t>(c)];
     if (bytes.value == 0) { continue; }
     err << separator << strategies::name_of(static_cast<strategies::MemoryClass>(c)) << " "
         << format(bytes);

@@ -17,6 +17,7 @@ int run_command(const RunOptions& options, std::ostream& out, std::ostream& err)
 int models_command(const ModelsOptions& options, std::ostream& out, std::ostream& err);
 int devices_command(const DevicesOptions& options, std::ostream& out, std::ostream& err);
 int explain_command(const ExplainOptions& options, std::ostream& out, std::ostream& err);
+int topo_command(const TopoOptions& options, std::ostream& out, std::ostream& err);
 
 int net_command(const NetOptions& options, std::ostream& out, std::ostream& err);
 

@@ -78,6 +78,17 @@ struct JobsOptions {
   bool operator==(const JobsOptions&) const = default;
 };
 
+struct TopoOptions {
+  std::string cluster;  // a name or the path of a cluster file
+  bool pairs = false;   // list pairs of devices
+  bool paths = false;   // the same, with the path of each
+  bool all = false;     // of all nodes, not of one of each kind
+  bool json = false;
+  std::filesystem::path svg, dot;  // empty: none is written
+  std::vector<Setting> settings;
+  bool operator==(const TopoOptions&) const = default;
+};
+
 struct SynthesiseOptions {
   std::string cluster;  // name or path of a cluster file
   std::string op = "all_reduce";
@@ -101,7 +112,7 @@ struct Message {
 };
 
 using Command = std::variant<Message, RunOptions, ModelsOptions, DevicesOptions, ExplainOptions,
-                             NetOptions, JobsOptions, SynthesiseOptions>;
+                             NetOptions, JobsOptions, TopoOptions, SynthesiseOptions>;
 
 /// What the command line (without the program's name) asks for. Never throws on a wrong one.
 Command parse_options(const std::vector<std::string>& arguments);

@@ -37,6 +37,19 @@ Json stages_json(const Report& r) {
   return list;
 }
 
+Json kinds_json(const Report& r) {
+  Json list = Json::array();
+  for (const sim::KindReport& kind : r.kinds) {
+    list.push_back({{"device", kind.device},
+                    {"devices", kind.devices},
+                    {"fits", kind.fits},
+                    {"fullest_rank", kind.rank},
+                    {"needed_bytes", kind.needed.value},
+                    {"capacity_bytes", kind.capacity.value}});
+  }
+  return list;
+}
+
 Json communications_json(const Report& r) {
   Json list = Json::array();
   for (const sim::CommRow& c : r.communications) {
@@ -87,12 +100,13 @@ Json report_json(const Answer& a) {
     json["critical_path"].push_back({{"what", p.what}, {"time_s", p.time.value}});
   }
   json["memory"] = {{"fits", r.fits},
-                    {"heaviest_rank", r.stages[r.heaviest_stage].first_rank},
+                    {"heaviest_rank", r.kinds[r.tightest].rank},
                     {"heaviest_stage", r.stages[r.heaviest_stage].stage},
                     {"needed_bytes", r.needed.value},
                     {"allowance_bytes", r.allowance.value},
                     {"capacity_bytes", r.capacity.value},
                     {"hints", r.hints}};
+  if (r.kinds.size() > 1) { json["memory"]["kinds"] = kinds_json(r); }
   json["simulated"] = {{"ranks", r.simulated_ranks}, {"tasks", r.tasks}};
   json["assumptions"] = s.assumptions;
   json["warnings"] = s.warnings;

@@ -32,6 +32,15 @@ std::string layout_text(const Scenario& s) {
   return text;
 }
 
+/// "8 x a100", or of several kinds "8 x v100 + 8 x a100".
+std::string devices_text(const Report& r) {
+  std::string text;
+  for (const sim::KindReport& kind : r.kinds) {
+    text += (text.empty() ? "" : " + ") + std::to_string(kind.devices) + " x " + kind.device;
+  }
+  return text;
+}
+
 void print_head(const Answer& a, std::ostream& out) {
   const Scenario& s = *a.scenario;
   const Report& r = a.report;
@@ -40,8 +49,7 @@ void print_head(const Answer& a, std::ostream& out) {
   out << "\n"
       << "  model      " << s.model.name << ", " << with_separators(models::parameters(s.model))
       << " parameters\n"
-      << "  devices    " << r.devices << " x " << r.device << ", " << count(s.cluster.nodes, "node")
-      << "\n"
+      << "  devices    " << devices_text(r) << ", " << count(s.cluster.nodes, "node") << "\n"
       << "  layout     " << layout_text(s) << "\n"
       << "  batch      " << s.workload.global_batch << " samples, " << micro_batches(s)
       << (micro_batches(s) == 1 ? " micro-batch" : " micro-batches") << " of "
@@ -130,12 +138,14 @@ void print_critical_path(const Report& r, std::ostream& out) {
 }
 
 void print_verdict(const Report& r, std::ostream& out) {
-  const StageReport& heaviest = r.stages[r.heaviest_stage];
-  out << "\n"
-      << (r.fits ? "Fits" : "Does not fit") << ": rank " << heaviest.first_rank << " (stage "
-      << heaviest.stage << ") needs " << format(r.needed) << " of " << format(r.capacity);
-  if (r.allowance.value > 0) { out << ", " << format(r.allowance) << " of it set aside"; }
   out << "\n";
+  for (const sim::KindReport& kind : r.kinds) {
+    if (r.kinds.size() > 1) { out << kind.device << ": "; }
+    out << (kind.fits ? "Fits" : "Does not fit") << ": rank " << kind.rank << " (stage "
+        << kind.stage << ") needs " << format(kind.needed) << " of " << format(kind.capacity);
+    if (kind.allowance.value > 0) { out << ", " << format(kind.allowance) << " of it set aside"; }
+    out << "\n";
+  }
 }
 
 void print_comparison(const std::vector<Answer>& answers, std::ostream& out) {

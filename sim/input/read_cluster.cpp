@@ -18,9 +18,9 @@ ClusterInput read_object(const Place& place, const fs::path& folder) {
   if (in.readable() && (place.value->contains("vertices") || place.value->contains("links"))) {
     return read_graph(in, folder);
   }
-  const bool parts = in.readable() && ((place.value->contains("nodes") &&
-                                        (*place.value)["nodes"].is_array()) ||
-                                       place.value->contains("fabric"));
+  const bool parts =
+      in.readable() && ((place.value->contains("nodes") && (*place.value)["nodes"].is_array()) ||
+                        place.value->contains("fabric"));
   if (parts) { return read_design(in, folder); }
   return read_spec(in, folder);
 }
@@ -72,8 +72,7 @@ struct Builder {
 void check_joined(const Place& place, const cost::Topology& topology) {
   if (topology.devices.empty()) { return; }
   if (const auto apart = cost::devices_apart(topology)) {
-    place.fail("no way from " + apart->from + " to " + apart->to,
-               "links that join all devices");
+    place.fail("no way from " + apart->from + " to " + apart->to, "links that join all devices");
   }
 }
 
@@ -126,11 +125,21 @@ cost::Cluster read_cluster(const Place& place, const fs::path& scenario_folder) 
   return whole ? build_cluster(std::move(input), place) : cost::Cluster{};
 }
 
-cost::Cluster read_cluster(std::string_view name_or_path) {
+cost::Cluster read_cluster(std::string_view name_or_path, std::span<const std::string> settings) {
   Problems problems;
   const Source source{.problems = &problems};
   const Json text = std::string(name_or_path);
-  cost::Cluster cluster = read_cluster(Place{&text, "", &source}, fs::path());
+  cost::Cluster cluster;
+  const std::optional<NamedFile> file = open_named({&text, "", &source}, kClusterFiles, fs::path());
+  if (file) {
+    const Source of_file{.problems = &problems, .file = file->path.string()};
+    Json document = file->document;
+    for (const std::string& setting : settings) { apply_override(document, setting, problems); }
+    ClusterInput input = read_file({file->path, document}, problems);
+    if (problems.empty()) {
+      cluster = build_cluster(std::move(input), Place{&document, "", &of_file});
+    }
+  }
   if (!problems.empty()) { throw InputErrors(std::string(name_or_path), problems.errors()); }
   return cluster;
 }

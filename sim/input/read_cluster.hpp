@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
+#include <string>
 #include <variant>
 
 #include "cost/build_cluster.hpp"
@@ -13,8 +15,8 @@ namespace tsim::sim {
 using ClusterInput = std::variant<cost::ClusterSpec, cost::ClusterDesign, cost::Cluster>;
 
 /// What is stated at `place`: an object, the name or path of a cluster file, or
-/// {"base": file, ...}. "vertices" make it a graph, a list of "nodes" a design. Only to be used when
-/// no problem was found.
+/// {"base": file, ...}. "vertices" make it a graph, a list of "nodes" a design. Only to be used
+/// when no problem was found.
 ClusterInput read_cluster_input(const Place& place, const std::filesystem::path& scenario_folder);
 
 /// Devices in it; 0 when what is wrong at /cluster leaves that open.
@@ -27,7 +29,9 @@ cost::Cluster build_cluster(ClusterInput input, const Place& place);
 /// Both at once.
 cost::Cluster read_cluster(const Place& place, const std::filesystem::path& scenario_folder);
 
-/// A cluster by name or path for commands that have no scenario. Throws InputErrors.
-cost::Cluster read_cluster(std::string_view name_or_path);
+/// A cluster by name or path for commands that have no scenario, with some of its values set by
+/// `/json/pointer=value`. Throws InputErrors.
+cost::Cluster read_cluster(std::string_view name_or_path,
+                           std::span<const std::string> settings = {});
 
 }  // namespace tsim::sim

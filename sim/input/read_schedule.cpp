@@ -79,8 +79,7 @@ void join_backwards(StageOrder& order) {
     if (a.phase == Phase::weight_grad) { apart.insert({a.micro_batch, a.chunk}); }
   }
   for (Action& a : order) {
-    const bool whole =
-        a.phase == Phase::input_grad && !apart.contains({a.micro_batch, a.chunk});
+    const bool whole = a.phase == Phase::input_grad && !apart.contains({a.micro_batch, a.chunk});
     if (whole) { a.phase = Phase::backward; }
   }
 }
@@ -193,8 +192,7 @@ void read_schedule(const Place& place, const fs::path& folder, Strategy& s) {
     return;
   }
   const auto usual = std::find(names.begin(), names.end(), s.schedule);
-  s.schedule =
-      names[read_choice(place, names, static_cast<std::size_t>(usual - names.begin()))];
+  s.schedule = names[read_choice(place, names, static_cast<std::size_t>(usual - names.begin()))];
 }
 
 }  // namespace tsim::sim

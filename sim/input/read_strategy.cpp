@@ -111,6 +111,8 @@ Strategy read_strategy(const Place& strategy, const Place& precision,
   s.data = read_degree(in.take("data"));
   read_pipeline(in, folder, s);
   read_layers(in.take("layers"), s);
+  s.encoder_stages =
+      static_cast<int>(read_count(in.take("encoder_stages"), kDegree, s.encoder_stages));
   s.recompute = read_choice<Recompute>(in.take("recompute"), kRecomputes, s.recompute);
   s.fusion = read_choice<models::Fusion>(in.take("fusion"), kFusions, s.fusion);
   s.flash_attention = read_flag(in.take("flash_attention"), s.flash_attention);

@@ -1,9 +1,9 @@
 // The parts of a scenario that say how the model is trained.
 #pragma once
 
-#include "models/model.hpp"
 #include <filesystem>
 
+#include "models/model.hpp"
 #include "sim/input/json_reader.hpp"
 #include "sim/scenario.hpp"
 

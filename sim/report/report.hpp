@@ -50,6 +50,19 @@ struct CommRow {
   Seconds each;            // mean duration
 };
 
+/// The devices of one kind, and the fullest of them.
+struct KindReport {
+  std::string device;
+  int devices = 0;  // that ranks sit on
+  int rank = 0;     // of the fullest simulated one
+  int stage = 0;
+  MemoryByClass peak{};  // at its peak instant
+  Bytes allowance;       // set aside for fragmentation
+  Bytes needed;          // peak with the allowance
+  Bytes capacity;
+  bool fits = true;
+};
+
 struct Report {
   std::string title;
   int devices = 0;
@@ -60,7 +73,7 @@ struct Report {
   Flops model_flops;     // of one iteration, whole cluster, papers' count
   Flops hardware_flops;  // the same, recomputation included, masked attention excluded
   double model_tflops_per_device = 0;
-  double mfu = 0, hfu = 0;  // shares of the dense peak of the compute format
+  double mfu = 0, hfu = 0;  // shares of the devices' dense peaks of the compute format
   bool has_peak = false;
   double bubble_fraction = 0;  // mean over ranks of idle / step
   double exposed_fraction = 0;
@@ -69,12 +82,14 @@ struct Report {
   std::vector<PathRow> critical_path;  // largest first; adds up to `step`
   std::vector<ChannelLoad> busiest;    // the five most used
   std::vector<CommRow> communications;
+  std::vector<KindReport> kinds;  // in the cluster's order
+  std::size_t tightest = 0;       // of `kinds`: it fills most of its memory; the figures below
   std::size_t heaviest_stage = 0;
   Bytes needed;     // the heaviest rank's peak with the allowance
   Bytes allowance;  // of that, set aside for fragmentation
   Bytes capacity;
-  bool fits = true;
-  std::vector<std::string> hints;  // what would help if it does not fit
+  bool fits = true;                    // all kinds do
+  std::vector<std::string> hints;      // what would help if it does not fit
   std::optional<Seconds> closed_form;  // none when the schedule has no formula
   std::size_t tasks = 0;
   std::size_t simulated_ranks = 0;

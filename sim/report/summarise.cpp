@@ -5,7 +5,7 @@
 
 #include "sim/critical_path.hpp"
 #include "sim/memory_trace.hpp"
-#include "sim/report/hints.hpp"
+#include "sim/report/memory_verdict.hpp"
 #include "sim/report/rank_times.hpp"
 #include "sim/report/report.hpp"
 
@@ -35,8 +35,8 @@ std::string contents(const StagePlan& plan) {
   return text;
 }
 
-/// Most forwards of a chunk that wait for the end of their backward, weight gradients included, on a
-/// rank at once; none in a run without backwards.
+/// Most forwards of a chunk that wait for the end of their backward, weight gradients included, on
+/// a rank at once; none in a run without backwards.
 int most_in_flight(const std::vector<strategies::TaskId>& tasks, const TaskGraph& graph) {
   std::map<std::pair<int, int>, bool> held;  // micro-batch and chunk
   std::size_t most = 0;
@@ -122,6 +122,23 @@ void add_flops(const Simulation& s, Report& report) {
   }
 }
 
+/// Sum of the devices' peaks for the compute format; none when one of them states none.
+std::optional<FlopsPerSecond> peak_of_all(const Scenario& scenario) {
+  const models::DType compute = scenario.strategy.precision.compute;
+  FlopsPerSecond sum{};
+  const auto& kinds = scenario.cluster.topology.device_kind;
+  for (std::size_t kind = 0; kind < scenario.cluster.devices.size(); ++kind) {
+    const cost::Device& device = scenario.cluster.devices[kind];
+    const auto devices = std::ranges::count(kinds, static_cast<std::int32_t>(kind));
+    std::optional<FlopsPerSecond> rate = peak(device, compute);
+    // Without matrix units for fp32, its products run on the vector units.
+    if (!rate && compute == models::DType::fp32) { rate = device.vector_peak; }
+    if (!rate && devices > 0) { return std::nullopt; }
+    if (rate) { sum += static_cast<double>(devices) * *rate; }
+  }
+  return sum;
+}
+
 void add_rates(const Scenario& scenario, const Simulation& s, Report& report) {
   const double step = report.step.value;
   const auto samples = static_cast<double>(scenario.workload.global_batch);
@@ -129,15 +146,11 @@ void add_rates(const Scenario& scenario, const Simulation& s, Report& report) {
   report.tokens_per_second = samples * static_cast<double>(tokens_per_sample(s.model)) / step;
   const double devices = report.devices;
   report.model_tflops_per_device = report.model_flops.value / step / devices / 1e12;
-  const cost::Device& device = scenario.cluster.devices.front();
-  const models::DType compute = scenario.strategy.precision.compute;
-  std::optional<FlopsPerSecond> rate = peak(device, compute);
-  // Without matrix units for fp32, its products run on the vector units.
-  if (!rate && compute == models::DType::fp32) { rate = device.vector_peak; }
+  const std::optional<FlopsPerSecond> rate = peak_of_all(scenario);
   report.has_peak = rate.has_value();
   if (!rate) { return; }
-  report.mfu = report.model_flops.value / step / devices / rate->value;
-  report.hfu = report.hardware_flops.value / step / devices / rate->value;
+  report.mfu = report.model_flops.value / step / rate->value;
+  report.hfu = report.hardware_flops.value / step / rate->value;
 }
 
 void add_channels(const Scenario& scenario, const Simulation& s, Report& report) {
@@ -201,31 +214,12 @@ void add_critical_path(const Simulation& s, Report& report) {
   }
 }
 
-void add_verdict(const Scenario& scenario, Report& report) {
-  Bytes largest{-1};
-  for (std::size_t i = 0; i < report.stages.size(); ++i) {
-    if (total(report.stages[i].peak) > largest) {
-      largest = total(report.stages[i].peak);
-      report.heaviest_stage = i;
-    }
-  }
-  const Bytes tensors =
-      largest - report.stages[report.heaviest_stage]
-                    .peak[static_cast<std::size_t>(strategies::MemoryClass::reserved)];
-  report.allowance = Bytes{static_cast<std::int64_t>(scenario.allowance * to_double(tensors))};
-  report.needed = largest + report.allowance;
-  report.capacity = scenario.cluster.devices.front().memory;
-  report.fits = report.needed <= report.capacity;
-  if (!report.fits) { report.hints = memory_hints(scenario, report); }
-}
-
 }  // namespace
 
 Report summarise(const Scenario& scenario, const Simulation& simulation) {
   Report report;
   report.title = scenario.name;
   report.devices = device_count(scenario.cluster);
-  report.device = scenario.cluster.devices.front().name;
   report.step = simulation.timeline.makespan;
   report.tasks = simulation.graph.tasks.size();
   report.simulated_ranks = simulation.graph.ranks.size();
@@ -237,7 +231,7 @@ Report summarise(const Scenario& scenario, const Simulation& simulation) {
   add_rates(scenario, simulation, report);
   add_channels(scenario, simulation, report);
   add_communications(simulation, report);
-  add_verdict(scenario, report);
+  add_verdict(scenario, simulation, report);
   add_critical_path(simulation, report);
   return report;
 }

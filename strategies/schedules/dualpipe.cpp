@@ -150,7 +150,8 @@ std::optional<Demand> dualpipe_v_demand(const PipelineShape& shape) {
   if (shape.micro_batches >= 2 * shape.stages) { return std::nullopt; }
   const std::string least = text(2 * shape.stages);
   return Demand{Demand::Of::micro_batches,
-                "at least 2*pipeline = " + least + " with schedule \"dualpipe_v\"", {}};
+                "at least 2*pipeline = " + least + " with schedule \"dualpipe_v\"",
+                {}};
 }
 
 }  // namespace tsim::strategies

@@ -1,6 +1,8 @@
-// Interleaved 1F1B: v chunks a stage; groups of p micro-batches pass chunk 0, then chunk 1, ... With
-// groups of another size this is Megatron-core's microbatch_group_size_per_virtual_pipeline_stage.
-//   [arXiv:2104.04473, sec. 2.2; github.com/NVIDIA/Megatron-LM, core/pipeline_parallel/schedules.py]
+// Interleaved 1F1B: v chunks a stage; groups of p micro-batches pass chunk 0, then chunk 1, ...
+// With groups of another size this is Megatron-core's
+// microbatch_group_size_per_virtual_pipeline_stage.
+//   [arXiv:2104.04473, sec. 2.2; github.com/NVIDIA/Megatron-LM,
+//   core/pipeline_parallel/schedules.py]
 #include <algorithm>
 #include <string>
 
@@ -72,8 +74,8 @@ std::optional<Demand> interleaved_demand(const PipelineShape& shape) {
                   "nearest valid: " + nearest};
   }
   if (shape.group < std::min(p, m)) {
-    return Demand{Demand::Of::group, "at least " + text(std::min(p, m)) + " (pipeline, or all)",
-                  {}};
+    return Demand{
+        Demand::Of::group, "at least " + text(std::min(p, m)) + " (pipeline, or all)", {}};
   }
   const int rest = m % shape.group;
   if (rest != 0 && m > shape.group && rest < p) {

@@ -17,9 +17,19 @@ constexpr double kSlack = 1e-9;  // of the in-flight limit
 struct Choice {
   double patience = 0;     // waits for an arrival within so much of a weight gradient's time
   bool deep_fill = false;  // fills with 2(p-s)-1 forwards, not p-s
+  bool keep_full = false;  // forwards before gradients while fewer than at the fill are in flight
 };
-constexpr std::array kChoices{Choice{0, false},   Choice{0, true}, Choice{0.5, false},
-                              Choice{0.5, true}, Choice{1, false}, Choice{1, true}};
+constexpr std::array kPatience{0.0, 0.5, 1.0};
+
+std::vector<Choice> choices() {
+  std::vector<Choice> all;
+  for (const double patience : kPatience) {
+    for (const bool deep : {false, true}) {
+      for (const bool full : {false, true}) { all.push_back({patience, deep, full}); }
+    }
+  }
+  return all;
+}
 
 /// One stage while the order is made.
 struct Stage {
@@ -81,11 +91,14 @@ class ListScheduler {
     return last ? end_of(s.forward_end, s.backwards)
                 : end_of(at(stage + 1).backward_end, s.backwards) + costs_.hop;
   }
+  /// Forwards before the first gradient.
+  int fill(int stage) const {
+    const int left = shape_.stages - stage;
+    return choice_.deep_fill ? 2 * left - 1 : left;
+  }
   bool has_room(int stage) const {
     const Stage& s = at(stage);
-    const int left = shape_.stages - stage;
-    const int fill = choice_.deep_fill ? 2 * left - 1 : left;
-    if (s.backwards == 0 && s.forwards >= std::max(1, fill)) { return false; }
+    if (s.backwards == 0 && s.forwards >= fill(stage)) { return false; }
     const double held = (s.forwards - s.backwards) +
                         costs_.weight_share * static_cast<double>(s.backwards - s.weights);
     return held + 1 <= limit_ + kSlack || s.forwards == s.weights;
@@ -104,7 +117,9 @@ class ListScheduler {
     const PhaseTimes t = times(stage);
     const double backward = s.backwards < shape_.micro_batches ? backward_arrival(stage) : kNever;
     const double forward = forward_arrival(stage);
-    if (backward <= now) {
+    const bool fill_first =
+        choice_.keep_full && forward <= now && s.forwards - s.backwards < fill(stage);
+    if (backward <= now && !fill_first) {
       start(s, Phase::input_grad, s.backwards++, now + t.backward - t.weight_grad);
       s.backward_end.push_back(s.free);
     } else if (forward <= now) {
@@ -151,7 +166,7 @@ class ListScheduler {
 PipelineOrder zb_auto(const PipelineShape& shape, const OrderCosts& costs) {
   PipelineOrder best;
   std::pair<double, double> least{kNever, kNever};
-  for (const Choice& choice : kChoices) {
+  for (const Choice& choice : choices()) {
     ListScheduler scheduler(shape, costs, choice);
     scheduler.run();
     const std::pair<double, double> found{scheduler.makespan(), scheduler.sum_of_ends()};

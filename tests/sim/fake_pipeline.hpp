@@ -37,8 +37,8 @@ struct Phases {
   double weight_grad = -1;  // of the backward; negative: half of it
 };
 
-/// Equal chunks: `phases` is the time of a whole stage, or of one copy when the model is held twice.
-/// One byte of activations a chunk, kept until the weight gradient is made.
+/// Equal chunks: `phases` is the time of a whole stage, or of one copy when the model is held
+/// twice. One byte of activations a chunk, kept until the weight gradient is made.
 inline std::vector<strategies::StagePlan> equal_stages(const strategies::Strategy& s, Phases phases,
                                                        Bytes message = {}) {
   std::vector<strategies::StagePlan> stages(static_cast<std::size_t>(s.pipeline));
@@ -52,8 +52,7 @@ inline std::vector<strategies::StagePlan> equal_stages(const strategies::Strateg
       chunk.forward = one_step(strategies::Phase::forward, phases.forward / v);
       chunk.backward = one_step(strategies::Phase::backward, phases.backward / v);
       chunk.last_backward = chunk.backward;
-      chunk.input_grad =
-          one_step(strategies::Phase::input_grad, (phases.backward - weights) / v);
+      chunk.input_grad = one_step(strategies::Phase::input_grad, (phases.backward - weights) / v);
       chunk.weight_grad = one_step(strategies::Phase::weight_grad, weights / v);
       chunk.last_weight_grad = chunk.weight_grad;
       chunk.input = chunk.output = message;

@@ -86,8 +86,7 @@ TEST_CASE("groups of any size that Megatron-core allows end; those that it refus
   for (int p = 1; p <= 6; ++p) {
     for (int m = 1; m <= 14; ++m) {
       for (int group = 1; group <= 14; ++group) {
-        const PipelineShape shape{
-            .stages = p, .micro_batches = m, .chunks = 2, .group = group};
+        const PipelineShape shape{.stages = p, .micro_batches = m, .chunks = 2, .group = group};
         const int rest = m % group;
         const bool fits = group >= std::min(p, m) && (rest == 0 || rest >= p || m <= group);
         CHECK(allowed(interleaved, shape) == fits);
@@ -101,9 +100,8 @@ TEST_CASE("groups of any size that Megatron-core allows end; those that it refus
 }
 
 TEST_CASE("the strict order with 10 micro-batches on 4 stages is refused with the way out") {
-  const auto demand = schedule_named("interleaved")->demand({.stages = 4,
-                                                             .micro_batches = 10,
-                                                             .chunks = 2});
+  const auto demand =
+      schedule_named("interleaved")->demand({.stages = 4, .micro_batches = 10, .chunks = 2});
   REQUIRE(demand);
   CHECK(demand->expected == "a multiple of pipeline = 4 with schedule \"interleaved\"");
   CHECK(demand->hint == "nearest valid: 8 or 12; or keep them, with micro_batch_group = 5");
@@ -121,22 +119,20 @@ TEST_CASE("what is missing, twice or too early is named") {
 }
 
 TEST_CASE("a micro-batch takes one direction") {
-  const PipelineShape both{.stages = 2,
-                           .micro_batches = 1,
-                           .chunks = 2,
-                           .placement = Placement::bidirectional};
+  const PipelineShape both{
+      .stages = 2, .micro_batches = 1, .chunks = 2, .placement = Placement::bidirectional};
   const PipelineOrder order = two_stages({{F, 0, 0}, {B, 0, 0}}, {{F, 0, 1}, {B, 0, 1}});
   CHECK(find_incomplete(both, order).value() == "F0.0 of stage 1 is missing");
-  const PipelineOrder twice = two_stages({{F, 0, 0}, {B, 0, 0}},
-                                         {{F, 0, 0}, {B, 0, 0}, {F, 0, 1}, {B, 0, 1}});
+  const PipelineOrder twice =
+      two_stages({{F, 0, 0}, {B, 0, 0}}, {{F, 0, 0}, {B, 0, 0}, {F, 0, 1}, {B, 0, 1}});
   CHECK(find_incomplete(both, twice).value() == "micro-batch 0 takes both directions");
 }
 
 TEST_CASE("a deadlock names the stages and micro-batches that wait for each other") {
   // Stage 0 wants the gradient of 0 before it sends 1; stage 1 wants 1 before it makes it.
   const PipelineShape shape{.stages = 2, .micro_batches = 2};
-  const PipelineOrder order = two_stages({{F, 0}, {B, 0}, {F, 1}, {B, 1}},
-                                         {{F, 0}, {F, 1}, {B, 0}, {B, 1}});
+  const PipelineOrder order =
+      two_stages({{F, 0}, {B, 0}, {F, 1}, {B, 1}}, {{F, 0}, {F, 1}, {B, 0}, {B, 1}});
   CHECK(find_deadlock(shape, order, false).value() ==
         "B0 of stage 0 waits for B0 of stage 1, F1 of stage 1 waits for F1 of stage 0");
 }
@@ -145,8 +141,7 @@ TEST_CASE("a turn of a V before its first leg waits for itself") {
   const PipelineShape shape{
       .stages = 1, .micro_batches = 1, .chunks = 2, .placement = Placement::wave};
   const PipelineOrder order{{{F, 0, 1}, {F, 0, 0}, {B, 0, 1}, {B, 0, 0}}};
-  CHECK(find_deadlock(shape, order, false).value() ==
-        "F0.1 of stage 0 waits for F0.0 of stage 0");
+  CHECK(find_deadlock(shape, order, false).value() == "F0.1 of stage 0 waits for F0.0 of stage 0");
 }
 
 TEST_CASE("blocking exchanges end under 1F1B and GPipe, as in Megatron-LM") {
@@ -162,10 +157,8 @@ TEST_CASE("blocking exchanges end under 1F1B and GPipe, as in Megatron-LM") {
 
 TEST_CASE("two stages that both send before they receive block each other") {
   // Both directions at once: stage 0 sends 0 down, stage 1 sends 1 up, then each its own again.
-  const PipelineShape shape{.stages = 2,
-                            .micro_batches = 4,
-                            .chunks = 2,
-                            .placement = Placement::bidirectional};
+  const PipelineShape shape{
+      .stages = 2, .micro_batches = 4, .chunks = 2, .placement = Placement::bidirectional};
   const PipelineOrder order = two_stages(
       {{F, 0, 0}, {F, 2, 0}, {F, 1, 1}, {F, 3, 1}, {B, 1, 1}, {B, 3, 1}, {B, 0, 0}, {B, 2, 0}},
       {{F, 1, 1}, {F, 3, 1}, {F, 0, 0}, {F, 2, 0}, {B, 0, 0}, {B, 2, 0}, {B, 1, 1}, {B, 3, 1}});
@@ -191,8 +184,7 @@ TEST_CASE("parts are placed in loops, waves and both directions") {
 }
 
 TEST_CASE("neighbours lead through all parts of the model in order") {
-  for (const Placement placement :
-       {Placement::loop, Placement::wave, Placement::bidirectional}) {
+  for (const Placement placement : {Placement::loop, Placement::wave, Placement::bidirectional}) {
     const PipelineShape shape{.stages = 4, .chunks = 2, .placement = placement};
     std::optional<Seat> seat = Seat{0, 0};
     int part = 0;

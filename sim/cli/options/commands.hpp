@@ -11,6 +11,7 @@ Added add_devices(CLI::App& app);
 Added add_explain(CLI::App& app);
 Added add_net(CLI::App& app);
 Added add_jobs(CLI::App& app);
+Added add_topo(CLI::App& app);
 Added add_synthesise(CLI::App& app);
 
 }  // namespace tsim::cli

@@ -56,7 +56,9 @@ class GraphReader {
     std::vector<std::string> words;
     for (const VertexKind kind : kVertexKinds) { words.push_back(word_for(kind)); }
     const std::vector<std::string_view> views(words.begin(), words.end());
+    const std::size_t before = in.source().problems->errors().size();
     vertex.kind = kVertexKinds[read_choice(in.take("kind"), views)];
+    const bool kind_known = in.source().problems->errors().size() == before;
     vertex.node = static_cast<std::int32_t>(read_count(in.take("node"), {0, kMostDevices - 1}, -1));
     vertex.cores = read_text(in.take("cores"), "");
     in.finish();
@@ -64,7 +66,7 @@ class GraphReader {
     if (!vertex.name.empty() && !ids_.emplace(vertex.name, id).second) {
       name.fail("a second vertex named " + in_quotes(vertex.name), "names that differ");
     }
-    if (vertex.kind == VertexKind::device && vertex.node < 0) {
+    if (kind_known && vertex.kind == VertexKind::device && vertex.node < 0) {
       in.take("node").fail("nothing", "the number of the device's node");
     }
     t_.vertices.push_back(std::move(vertex));

@@ -108,13 +108,37 @@ void check_layer_list(const Check& check, std::int64_t layers, std::int64_t part
   if (entries != parts) {
     check.fail("/strategy/layers", text(entries) + (entries == 1 ? " entry" : " entries"),
                text(parts) + (parts > s.pipeline ? " (pipeline*chunks), one for each chunk"
-                                           : " (/strategy/pipeline), one for each stage"));
+                                                 : " (/strategy/pipeline), one for each stage"));
   }
   const std::int64_t sum =
       std::accumulate(s.layers_per_stage.begin(), s.layers_per_stage.end(), std::int64_t{0});
   if (sum != layers) {
     check.fail("/strategy/layers", "layers that sum to " + text(sum),
                text(layers) + " (layers of the model)", "for example " + even_list(layers, parts));
+  }
+}
+
+/// An encoder-decoder cut between its two halves: stages for each, layers for each stage.
+void check_encoder_stages(const Check& check) {
+  const Scenario& s = check.scenario;
+  const std::int64_t n = s.strategy.encoder_stages;
+  if (n == 0 || !check.clean({"/model", "/strategy"})) { return; }
+  const std::int64_t parts = part_count(strategies::shape_of(s.strategy, 1));
+  const std::int64_t most = std::min<std::int64_t>(parts - 1, s.model.layers);
+  const std::int64_t least = std::max<std::int64_t>(1, parts - s.model.decoder_layers);
+  const bool even = s.strategy.split == strategies::LayerSplit::even;
+  if (s.model.family != Family::encoder_decoder) {
+    check.fail("/strategy/encoder_stages", text(n), "nothing, as the model is no encoder-decoder");
+  } else if (s.strategy.split == strategies::LayerSplit::list) {
+    check.fail("/strategy/encoder_stages", text(n), "nothing with a list of layers");
+  } else if (n < least || n > most) {
+    check.fail("/strategy/encoder_stages", text(n),
+               "from " + text(least) + " to " + text(most) + " of " + text(parts) + " stages");
+  } else if (even && (s.model.layers % n != 0 || s.model.decoder_layers % (parts - n) != 0)) {
+    check.fail("/strategy/encoder_stages", text(n),
+               "stages that divide the " + text(s.model.layers) + " encoder layers, and others " +
+                   "that divide the " + text(s.model.decoder_layers) + " decoder layers",
+               "layers = \"balanced\"");
   }
 }
 
@@ -132,7 +156,8 @@ void check_layers(const Check& check) {
                "at most " + text(layers) + " (layers of the model)");
   } else if (s.split == strategies::LayerSplit::list) {
     check_layer_list(check, layers, parts);
-  } else if (s.split == strategies::LayerSplit::even && layers % parts != 0) {
+  } else if (s.split == strategies::LayerSplit::even && s.encoder_stages == 0 &&
+             layers % parts != 0) {
     check.fail("/strategy/layers",
                "\"even\" for " + text(layers) + " layers on " + text(parts) + what,
                std::string(what + 1) + " that divide the layers (" + text(layers) + " % " +
@@ -172,8 +197,7 @@ void check_own_order(const Check& check, std::int64_t m) {
                text(s.pipeline) + " (/strategy/pipeline)");
   }
   if (own_micro_batches(s) != m) {
-    check.fail("/strategy/schedule",
-               "an order of " + text(own_micro_batches(s)) + " micro-batches",
+    check.fail("/strategy/schedule", "an order of " + text(own_micro_batches(s)) + " micro-batches",
                text(m) + " (global_batch / (micro_batch*data))");
   }
 }
@@ -335,6 +359,7 @@ void check_scenario(const Scenario& scenario, std::int64_t devices, Problems& pr
   check_tensor(check);
   check_batch(check);
   check_layers(check);
+  check_encoder_stages(check);
   check_schedule(check);
   check_sequence(check);
   check_sequence_parallel(check);

@@ -1,23 +1,46 @@
 #include <algorithm>
+#include <cmath>
 #include <iomanip>
 #include <sstream>
 
 #include "sim/input/rules/check_scenario.hpp"
+#include "strategies/schedule.hpp"
 
 namespace tsim::sim {
 namespace {
 
-/// Fewer micro-batches than stages never fill the pipeline
-/// [arXiv:2104.04473, sec. 2.2.1: idle / step = (p-1)/(m+p-1)].
+/// Fewer micro-batches than stages never fill the pipeline: idle / step time by the schedule's own
+/// formula, (p-1)/(m+p-1) for most [arXiv:2104.04473, sec. 2.2.1].
 void warn_of_bubble(const Scenario& s, Problems& problems) {
   const std::int64_t m = micro_batches(s);
   const std::int64_t p = s.strategy.pipeline;
-  if (m >= p) { return; }
+  const strategies::Schedule* const schedule = strategies::schedule_named(s.strategy.schedule);
+  if (m >= p || schedule == nullptr || schedule->idle == nullptr) { return; }
+  const strategies::PhaseTimes usual;  // B = 2F
+  const auto shape = strategies::shape_of(s.strategy, static_cast<int>(m));
+  const double idle = schedule->idle(shape, usual);
+  const double work = static_cast<double>(m) * (usual.forward + usual.backward);
+  const double fraction = idle / (idle + work);
+  const bool common = std::abs(fraction - strategies::bubble_fraction(shape)) < 1e-9;
   std::ostringstream out;
   out << m << (m == 1 ? " micro-batch" : " micro-batches") << " for " << p
-      << " stages leave bubble_fraction (p-1)/(m+p-1) = " << std::fixed << std::setprecision(1)
-      << 100.0 * static_cast<double>(p - 1) / static_cast<double>(m + p - 1) << " %";
+      << " stages leave bubble_fraction "
+      << (common && shape.chunks == 1 ? "(p-1)/(m+p-1) = " : "= ") << std::fixed
+      << std::setprecision(1) << 100.0 * fraction << " %";
   problems.warn("/workload/global_batch", out.str());
+}
+
+/// Schedules that never drain are simulated for one iteration from an empty pipeline.
+void warn_of_no_drain(const Scenario& s, Problems& problems) {
+  const bool drains = s.strategy.schedule != "pipedream" && s.strategy.schedule != "pipedream_2bw";
+  if (drains || s.strategy.pipeline == 1) { return; }
+  problems.warn("/strategy/schedule",
+                "\"" + s.strategy.schedule +
+                    "\" does not drain between iterations: this step fills and drains once, "
+                    "which a run pays once");
+  if (s.model.tied_embedding && strategies::steps_each(s.strategy)) {
+    problems.warn("/model", "copies of the tied embedding are added up once, at the end");
+  }
 }
 
 /// Formats that the device has no peak for are computed at the rate of a wider one.
@@ -53,7 +76,10 @@ void warn_of_doubtful(const Scenario& scenario, Problems& problems) {
   if (s.zero == 1 && !scenario.workload.training) {
     problems.warn("/strategy/zero", "has no effect with mode \"forward\": there is no optimizer");
   }
-  if (scenario.workload.training) { warn_of_bubble(scenario, problems); }
+  if (scenario.workload.training) {
+    warn_of_bubble(scenario, problems);
+    warn_of_no_drain(scenario, problems);
+  }
   for (const cost::Device& device : scenario.cluster.devices) {
     warn_of_format(scenario, device, problems);
   }

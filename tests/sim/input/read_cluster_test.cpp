@@ -22,7 +22,8 @@ Read read(const std::string& text) {
   const Source source{.problems = &problems};
   const Json json = Json::parse(text);
   Read result;
-  result.spec = read_cluster(Place{&json, "/cluster", &source}, kFolder);
+  const ClusterInput input = read_cluster_input(Place{&json, "/cluster", &source}, kFolder);
+  if (const auto* spec = std::get_if<cost::ClusterSpec>(&input)) { result.spec = *spec; }
   for (const InputError& error : problems.errors()) { result.problems.push_back(to_text(error)); }
   result.warnings = problems.warnings();
   return result;
@@ -62,7 +63,7 @@ TEST_CASE("keys of PCIe switches are unknown to an NVSwitch node") {
                "uplink_bandwidth": "1 GB/s"}})")
             .problems ==
         Texts{"/cluster/node/uplink_bandwidth: unknown key; hint: keys here are kind, bandwidth, "
-              "latency"});
+              "latency, in_switch_reduction"});
 }
 
 TEST_CASE("an unknown kind of node is one problem, not one for each of its keys") {

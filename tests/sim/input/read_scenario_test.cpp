@@ -86,11 +86,13 @@ TEST_CASE("unknown keys are errors at every level, with the nearest known key") 
 
 TEST_CASE("names that are not known are errors with the nearest one") {
   CHECK(problems_with({"/strategy/schedule=1b1f"}) ==
-        Texts{"/strategy/schedule: found \"1b1f\", expected one of naive, gpipe, 1f1b, "
-              "interleaved; hint: did you mean \"1f1b\"?"});
+        Texts{"/strategy/schedule: found \"1b1f\", expected one of naive, gpipe, 1f1b, pipedream, "
+              "pipedream_2bw, interleaved, breadth_first, zb_h1, zb_h2, zb_v, zb_auto, chimera, "
+              "hanayo, dualpipe, dualpipe_v; hint: did you mean \"1f1b\"?"});
   CHECK(problems_with({"/strategy/schedule=gpip"}) ==
-        Texts{"/strategy/schedule: found \"gpip\", expected one of naive, gpipe, 1f1b, "
-              "interleaved; hint: did you mean \"gpipe\"?"});
+        Texts{"/strategy/schedule: found \"gpip\", expected one of naive, gpipe, 1f1b, pipedream, "
+              "pipedream_2bw, interleaved, breadth_first, zb_h1, zb_h2, zb_v, zb_auto, chimera, "
+              "hanayo, dualpipe, dualpipe_v; hint: did you mean \"gpipe\"?"});
   CHECK(problems_with({"/fold=aut"}) ==
         Texts{"/fold: found \"aut\", expected one of auto, none; hint: did you mean \"auto\"?"});
 }

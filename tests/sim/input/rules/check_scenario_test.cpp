@@ -226,7 +226,7 @@ TEST_CASE("chunks need a schedule that interleaves, and that one whole rounds of
                        "/workload/global_batch=40"}) ==
         Texts{"/workload/global_batch: found 10 micro-batches in each pipeline, expected a "
               "multiple of pipeline = 4 with schedule \"interleaved\"; hint: nearest valid: 8 or "
-              "12"});
+              "12; or keep them, with micro_batch_group = 5"});
   CHECK(problems_with(
             {"/strategy/chunks=2", "/strategy/schedule=interleaved", "/strategy/layers=[15,15]"}) ==
         Texts{"/strategy/layers: found 2 entries, expected 8 (pipeline*chunks), one for each "
@@ -276,4 +276,10 @@ TEST_CASE("a rule is not checked on a value that was not read") {
 
 TEST_CASE("several broken rules are told together") {
   CHECK(problems_with({"/strategy/tensor=8", "/workload/global_batch=31"}).size() == 3);
+}
+
+TEST_CASE("stages for an encoder alone need an encoder-decoder") {
+  CHECK(problems_with({"/strategy/encoder_stages=1"}) ==
+        Texts{"/strategy/encoder_stages: found 1, expected nothing, as the model is no "
+              "encoder-decoder"});
 }
