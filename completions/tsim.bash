@@ -51,7 +51,8 @@ _tsim() {
       ;;
     net:* | jobs:*/*) _tsim_files "$current" .json ;;
     synthesise:-*)
-      _tsim_words "$current" '--help --op --size --ranks --pieces --allow --rotate --out --steps --json'
+      _tsim_words "$current" '--help --op --size --ranks --pieces --allow --rotate --out --set --steps
+        --json'
       ;;
     synthesise:*) _tsim_files "$current" .json ;;
     jobs:-*) _tsim_words "$current" '--help --ranks --json' ;;

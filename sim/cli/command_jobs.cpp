@@ -4,7 +4,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cost/build_cluster.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/format.hpp"
 #include "sim/cli/text_table.hpp"
@@ -17,8 +16,6 @@ namespace tsim::cli {
 namespace {
 
 constexpr std::size_t kMeetingsShown = 10;
-
-cost::Cluster built(const cost::ClusterSpec& spec) { return build_cluster(spec); }
 
 /// The devices of each job: as stated, else the next ones.
 std::vector<std::vector<int>> placements(const JobsOptions& options,
@@ -160,7 +157,7 @@ void print_jobs_json(const std::vector<sim::Job>& jobs, const sim::JobsReport& r
 }  // namespace
 
 int jobs_command(const JobsOptions& options, std::ostream& out, std::ostream& /*err*/) {
-  const cost::Cluster cluster = built(sim::read_cluster(options.cluster));
+  const cost::Cluster cluster = sim::read_cluster(options.cluster);
   const std::vector<sim::Job> jobs = read_jobs(options, cluster);
   const sim::JobsReport report = run_jobs(cluster, jobs);
   if (options.json) {

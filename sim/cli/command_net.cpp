@@ -3,7 +3,6 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "cost/build_cluster.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/print_net.hpp"
 #include "sim/cli/write_file.hpp"
@@ -17,8 +16,6 @@ namespace {
 
 using cost::CollectiveOp;
 using sim::Problems;
-
-cost::Cluster built(const cost::ClusterSpec& spec) { return build_cluster(spec); }
 
 std::vector<std::string_view> op_names() {
   std::vector<std::string_view> names;
@@ -133,7 +130,7 @@ NetSeries run_series(const std::string& algorithm, Question& q, cost::Router& ro
 }  // namespace
 
 int net_command(const NetOptions& options, std::ostream& out, std::ostream& /*err*/) {
-  const cost::Cluster cluster = built(sim::read_cluster(options.cluster));
+  const cost::Cluster cluster = sim::read_cluster(options.cluster);
   Question q = read_question(options, cluster);
   cost::Router router(cluster.topology);
   NetAnswer answer{&cluster, &q.request, options.op, {}, options.links};

@@ -7,7 +7,6 @@
 #include <ostream>
 #include <utility>
 
-#include "cost/build_cluster.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/print_synthesis.hpp"
 #include "sim/cli/write_file.hpp"
@@ -136,7 +135,9 @@ sim::SynthesisRun run(const cost::SynthesisRequest& request, cost::Router& route
 }  // namespace
 
 int synthesise_command(const SynthesiseOptions& options, std::ostream& out, std::ostream& err) {
-  const cost::Cluster cluster = build_cluster(sim::read_cluster(options.cluster));
+  std::vector<std::string> settings;
+  for (const Setting& s : options.settings) { settings.push_back(s.pointer + "=" + s.value); }
+  const cost::Cluster cluster = sim::read_cluster(options.cluster, settings);
   const cost::SynthesisRequest request = read_request(options, cluster);
   cost::Router router(cluster.topology);
   const sim::SynthesisRun found = run(request, router, options, err);

@@ -98,6 +98,7 @@ struct SynthesiseOptions {
   std::vector<std::string> allow;   // FROM:TO
   std::vector<std::string> rotate;  // OFFSET:SIZE
   std::filesystem::path out;        // .xml: MSCCL, else JSON; empty: none is written
+  std::vector<Setting> settings;    // of the cluster
   bool steps = false;               // print all of them
   bool json = false;
   bool operator==(const SynthesiseOptions&) const = default;

@@ -34,28 +34,38 @@ void add_limits(CLI::App& app, SynthesiseOptions& options) {
 }  // namespace
 
 Added add_synthesise(CLI::App& app) {
-  const auto options = std::make_shared<SynthesiseOptions>();
+  struct Found {
+    SynthesiseOptions options;
+    std::vector<std::string> settings;
+  };
+  const auto found = std::make_shared<Found>();
+  SynthesiseOptions* const given = &found->options;
   CLI::App& synthesise = *app.add_subcommand(
       "synthesise", "Make a program for a collective that suits a cluster's wires");
-  synthesise.add_option("CLUSTER", options->cluster, "The name or path of a cluster file")
+  synthesise.add_option("CLUSTER", given->cluster, "The name or path of a cluster file")
       ->required()
       ->option_text(" ");
-  synthesise.add_option("--op", options->op, "The collective (all_reduce)")
+  synthesise.add_option("--op", given->op, "The collective (all_reduce)")
       ->check(one_of(op_names()))
       ->type_name("NAME");
-  synthesise.add_option("--size", options->size, "S as nccl-tests counts it (64MiB)")
+  synthesise.add_option("--size", given->size, "S as nccl-tests counts it (64MiB)")
       ->type_name("SIZE");
-  synthesise.add_option("--ranks", options->ranks, "Devices, such as 0-7,12 (all)")
+  synthesise.add_option("--ranks", given->ranks, "Devices, such as 0-7,12 (all)")
       ->type_name("LIST");
-  add_limits(synthesise, *options);
-  synthesise
-      .add_option("--out", options->out, "Write the program: MSCCL's form for .xml, else JSON")
+  add_limits(synthesise, *given);
+  synthesise.add_option("--out", given->out, "Write the program: MSCCL's form for .xml, else JSON")
       ->type_name("FILE");
-  synthesise.add_flag("--steps", options->steps, "List all steps, not the first ones only");
-  add_json(synthesise, options->json);
-  synthesise.footer(
-      "Example:\n  tsim synthesise a100_selene --ranks 0-15 --op all_gather --size 256MiB");
-  return {&synthesise, [options] { return Command{*options}; }};
+  synthesise.add_flag("--steps", given->steps, "List all steps, not the first ones only");
+  add_json(synthesise, given->json);
+  add_settings(synthesise, found->settings, "cluster");
+  synthesise.footer("Example:\n  tsim synthesise dgx1_v100 --op all_gather --size 4KiB");
+  return {&synthesise, [found] {
+            SynthesiseOptions options = found->options;
+            for (const std::string& text : found->settings) {
+              options.settings.push_back(split_setting(text));
+            }
+            return Command{options};
+          }};
 }
 
 }  // namespace tsim::cli
