@@ -35,14 +35,15 @@ _tsim() {
     --op) _tsim_words "$current" 'all_reduce reduce_scatter all_gather broadcast reduce scatter gather
         all_to_all send_recv barrier parameter_server'; return ;;
     --fidelity) _tsim_words "$current" 'aggregated steps'; return ;;
+    --out) _tsim_files "$current" .json; return ;;
     --plot) _tsim_files "$current" .svg; return ;;
-    --sizes | --ranks | --servers | --algorithm | --compare | --with) COMPREPLY=(); return ;;
+    --sizes | --size | --pieces | --allow | --rotate | --ranks | --servers | --algorithm | --compare | --with) COMPREPLY=(); return ;;
     --set | --trace-ranks | --micro-batch | --sequence) COMPREPLY=(); return ;;
   esac
 
   case $command:$current in
     :-*) _tsim_words "$current" '--help --version' ;;
-    :*) _tsim_words "$current" 'run models devices explain topo import net jobs' ;;
+    :*) _tsim_words "$current" 'run models devices explain topo import net jobs synthesise' ;;
     run:-*) _tsim_words "$current" '--help --json --trace --trace-ranks --set' ;;
     run:*) _tsim_files "$current" .json ;;
     models:* | devices:*) _tsim_words "$current" '--help --json --names' ;;
@@ -51,6 +52,11 @@ _tsim() {
         --with --links --plot --csv --json'
       ;;
     net:* | jobs:*/*) _tsim_files "$current" .json ;;
+    synthesise:-*)
+      _tsim_words "$current" '--help --op --size --ranks --pieces --allow --rotate --out --set --steps
+        --json'
+      ;;
+    synthesise:*) _tsim_files "$current" .json ;;
     jobs:-*) _tsim_words "$current" '--help --ranks --json' ;;
     jobs:*) _tsim_files "$current" .json ;;
     explain:-*)

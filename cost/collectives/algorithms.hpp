@@ -52,9 +52,9 @@ class Draft {
 };
 
 using Algorithm = void(const Request& request, Draft& draft);
-Algorithm ring, tree, direct, dissemination, rails;  // ring.cpp, tree.cpp, direct.cpp
-Algorithm halving_doubling, bruck;                   // halving.cpp
-Algorithm hierarchical, hierarchical_serial, torus;  // hierarchical.cpp
+Algorithm ring, tree, direct, dissemination, rails;    // ring.cpp, tree.cpp, direct.cpp
+Algorithm halving_doubling, halving, doubling, bruck;  // halving.cpp
+Algorithm hierarchical, hierarchical_serial, torus;    // hierarchical.cpp
 Algorithm in_switch, reduce_broadcast, parameter_server, sharded_server;  // composed.cpp
 
 /// Adds a double binary tree all-reduce and returns its latency (tree.cpp).

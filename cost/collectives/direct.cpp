@@ -4,11 +4,13 @@
 namespace tsim::cost::collectives {
 namespace {
 
-/// Slowest of the messages root -> i, or i -> root.
+/// Slowest of the messages root -> i, or i -> root: a part each, or all.
 Seconds star(const Request& request, Draft& draft) {
   const int root = request.devices[0];
-  const double part = request.payload / static_cast<double>(request.devices.size());
-  const bool out = request.op == CollectiveOp::scatter;
+  const bool parts = request.op == CollectiveOp::scatter || request.op == CollectiveOp::gather;
+  const double part =
+      parts ? request.payload / static_cast<double>(request.devices.size()) : request.payload;
+  const bool out = request.op == CollectiveOp::scatter || request.op == CollectiveOp::broadcast;
   Seconds slowest;
   for (const int device : request.devices.subspan(1)) {
     slowest = std::max(slowest, draft.send(out ? root : device, out ? device : root, part));
@@ -41,6 +43,8 @@ Seconds chain(const Request& request, Draft& draft) {
 void direct(const Request& request, Draft& draft) {
   switch (request.op) {
     case CollectiveOp::send_recv: draft.add_latency(chain(request, draft)); return;
+    case CollectiveOp::broadcast:
+    case CollectiveOp::reduce:
     case CollectiveOp::scatter:
     case CollectiveOp::gather: draft.add_latency(star(request, draft)); return;
     case CollectiveOp::all_reduce:

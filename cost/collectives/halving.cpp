@@ -1,4 +1,5 @@
 // Algorithms of log2 n steps that wait for one another.
+#include <algorithm>
 #include <bit>
 
 #include "cost/collectives/algorithms.hpp"
@@ -73,6 +74,65 @@ void bruck(const Request& request, Draft& draft) {
     }
     draft.end_step(slowest);
   }
+}
+
+namespace {
+
+/// Chunks of a run of ranks below n and of the ranks that folded into them.
+int chunks_of_run(int ranks, int n, int first, int count) {
+  return count + std::clamp(ranks - n - first, 0, count);
+}
+
+}  // namespace
+
+/// The first half of the all-reduce; the last ranks then get their chunks from those they folded
+/// into.   [Thakur, Rabenseifner, Gropp, IJHPCA 19, 2005, sec. 4.3]
+void halving(const Request& request, Draft& draft) {
+  const int ranks = static_cast<int>(request.devices.size());
+  const int n = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
+  const double chunk = request.payload / ranks;
+  fold(request, draft, n, true);
+  for (int distance = n / 2; distance >= 1; distance /= 2) {
+    Seconds slowest;
+    for (int r = 0; r < n; ++r) {
+      const int to = r ^ distance;
+      const int chunks = chunks_of_run(ranks, n, to / distance * distance, distance);
+      slowest =
+          std::max(slowest, draft.send(device(request, r), device(request, to), chunks * chunk));
+    }
+    draft.end_step(slowest);
+  }
+  Seconds slowest;
+  for (int r = n; r < ranks; ++r) {
+    slowest = std::max(slowest, draft.send(device(request, r - n), device(request, r), chunk));
+  }
+  if (ranks > n) { draft.end_step(slowest); }
+}
+
+/// The second half: the last ranks give their chunks before, and get all others after.
+void doubling(const Request& request, Draft& draft) {
+  const int ranks = static_cast<int>(request.devices.size());
+  const int n = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
+  const double chunk = request.payload / ranks;
+  const auto extras = [&](bool in, double bytes) {
+    Seconds slowest;
+    for (int r = n; r < ranks; ++r) {
+      const int a = device(request, r), b = device(request, r - n);
+      slowest = std::max(slowest, draft.send(in ? a : b, in ? b : a, bytes));
+    }
+    if (ranks > n) { draft.end_step(slowest); }
+  };
+  extras(true, chunk);
+  for (int distance = 1; distance < n; distance *= 2) {
+    Seconds slowest;
+    for (int r = 0; r < n; ++r) {
+      const int chunks = chunks_of_run(ranks, n, r / distance * distance, distance);
+      slowest = std::max(
+          slowest, draft.send(device(request, r), device(request, r ^ distance), chunks * chunk));
+    }
+    draft.end_step(slowest);
+  }
+  extras(false, request.payload - chunk);
 }
 
 }  // namespace tsim::cost::collectives

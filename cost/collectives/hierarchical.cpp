@@ -1,5 +1,6 @@
 // All-reduces along the dimensions of a grid of devices: reduce-scatter along each in turn, then
-// all-gather back; dimension k carries 2 (d_k - 1) / d_k of S / (d_1 ... d_{k-1}).
+// all-gather back; either half alone; dimension k carries 2 (d_k - 1) / d_k of S / (d_1 ...
+// d_{k-1}).
 //   [Cho et al., "BlueConnect", MLSys 2019]
 #include "cost/collectives/algorithms.hpp"
 
@@ -19,7 +20,8 @@ struct Dimension {
 };
 
 /// Every device sends to its neighbours along one dimension, half of the bytes each way where wires
-/// of their own lead both ways. Returns the latency of the dimension's ring.
+/// of their own lead both ways. Returns the latency of once round the dimension's ring, but for its
+/// last hop.
 Seconds rings_along(const Grid& grid, Dimension along, double bytes, bool both_ways, Draft& draft) {
   const auto [stride, size] = along;
   const int n = static_cast<int>(grid.devices.size());
@@ -35,17 +37,19 @@ Seconds rings_along(const Grid& grid, Dimension along, double bytes, bool both_w
     slowest = std::max(slowest, draft.send(device, neighbour(1), two ? bytes / 2 : bytes));
     if (two) { draft.send(device, neighbour(size - 1), bytes / 2); }
   }
-  return 2 * (size - 1) * slowest;
+  return (size - 1) * slowest;
 }
 
 /// `serial`: a dimension waits for the one before; else pieces of the buffer keep all busy.
 void along_all(const Request& request, const Grid& grid, bool both_ways, bool serial,
                Draft& draft) {
+  // An all-reduce goes round twice: a reduce-scatter, then an all-gather.
+  const double rounds = request.op == CollectiveOp::all_reduce ? 2 : 1;
   int stride = 1;
   for (const int size : grid.sizes) {
     if (size > 1) {
-      const double bytes = 2.0 * (size - 1) / size * request.payload / stride;
-      const Seconds latency = rings_along(grid, {stride, size}, bytes, both_ways, draft);
+      const double bytes = rounds * (size - 1) / size * request.payload / stride;
+      const Seconds latency = rounds * rings_along(grid, {stride, size}, bytes, both_ways, draft);
       if (serial) {
         draft.end_step(latency);
       } else {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cost/collectives/tree_shape.hpp"
+#include "cost/programs/expansions.hpp"
 
 namespace tsim::cost {
 namespace {
@@ -164,7 +165,7 @@ CollectiveProgram server(CollectiveOp op, int n, int /*pieces*/) {
 struct Row {
   CollectiveOp op{};
   std::string_view algorithm;
-  CollectiveProgram (*expand)(CollectiveOp op, int ranks, int pieces);
+  Expansion* expand;
 };
 
 using enum CollectiveOp;
@@ -175,20 +176,26 @@ constexpr std::array kExpansions{
     Row{all_reduce, "halving_doubling", halving_doubling},
     Row{reduce_scatter, "ring", ring},
     Row{reduce_scatter, "direct", direct},
+    Row{reduce_scatter, "halving", halving},
     Row{all_gather, "ring", ring},
     Row{all_gather, "direct", direct},
     Row{all_gather, "bruck", bruck},
+    Row{all_gather, "doubling", doubling},
     Row{broadcast, "ring", chain},
     Row{broadcast, "tree", tree},
+    Row{broadcast, "direct", star_of_all},
     Row{reduce, "ring", chain},
     Row{reduce, "tree", tree},
+    Row{reduce, "direct", star_of_all},
     Row{scatter, "direct", star},
     Row{gather, "direct", star},
     Row{all_to_all, "direct", exchange},
+    Row{all_to_all, "bruck", bruck_exchange},
     Row{send_recv, "direct", line},
     Row{barrier, "dissemination", dissemination},
     Row{all_reduce, "sharded_server", direct},
     Row{all_reduce, "parameter_server", server},
+    Row{all_reduce, "reduce_broadcast", reduce_broadcast},
 };
 
 const Row* row_of(CollectiveOp op, std::string_view algorithm) {

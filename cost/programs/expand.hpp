@@ -32,4 +32,14 @@ CollectiveProgram tree_program(CollectiveOp op, std::span<const std::vector<int>
 /// wait for each other.
 CollectiveProgram grid_program(std::span<const int> sizes, int pieces = 1);
 
+/// Pieces of a buffer that go along a grid without waiting for each other; every other one the
+/// other way round, if wanted.
+struct GridShape {
+  int pieces = 1;
+  bool both_ways = false;
+};
+
+/// The same for an all-reduce, or one half of it for a reduce-scatter or an all-gather.
+CollectiveProgram grid_program(CollectiveOp op, std::span<const int> sizes, GridShape shape);
+
 }  // namespace tsim::cost

@@ -2,6 +2,7 @@
 #include <functional>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 #include "cost/programs/expand.hpp"
 
@@ -39,6 +40,13 @@ void add_rounds(ProgramBuilder& builder, const RingPass& pass, bool reduce) {
   }
 }
 
+/// One piece of several, and which way it goes round.
+struct GridPass {
+  CollectiveOp op{};
+  int piece = 0, pieces = 1;
+  bool backwards = false, reduce = false;
+};
+
 /// A grid's dimensions. After the reduce-scatters of dimensions 1..k a rank holds the run of chunks
 /// that its places in them lead to: dimension 1 halves (thirds, ...) the buffer first.
 class Grid {
@@ -47,6 +55,8 @@ class Grid {
     for (const int size : sizes) { strides_.push_back(strides_.back() * size); }
     runs_.assign(sizes.size() + 1, ranks());
     for (std::size_t k = 0; k < sizes.size(); ++k) { runs_[k + 1] = runs_[k] / sizes[k]; }
+    owners_.resize(index(ranks()));
+    for (int rank = 0; rank < ranks(); ++rank) { owners_[index(start(rank, sizes.size()))] = rank; }
   }
 
   int ranks() const { return strides_.back(); }
@@ -59,24 +69,47 @@ class Grid {
     return chunk;
   }
 
-  /// Of the piece that starts at chunk `base`.
-  void add_rounds(ProgramBuilder& builder, std::size_t k, bool reduce, int base) const {
-    const int size = sizes_[k], run = runs_[k + 1];
+  /// Rounds along dimension k of one piece of the buffer.
+  void add_rounds(ProgramBuilder& builder, std::size_t k, const GridPass& pass) const {
+    const int size = sizes_[k], way = pass.backwards ? -1 : 1;
     for (int round = 0; round < size - 1; ++round) {
       for (int rank = 0; rank < ranks(); ++rank) {
         const int at = place(rank, k);
-        const int piece = wrapped(reduce ? at - round - 1 : at - round, size);
-        Step step{.from = rank, .to = rank + ((at + 1) % size - at) * strides_[k]};
-        step.source = step.target = base + start(rank, k) + piece * run;
-        step.count = run;
-        step.reduce = reduce;
-        builder.add(step);
+        const int part = wrapped(at - way * (pass.reduce ? round + 1 : round), size);
+        const int to = rank + (wrapped(at + way, size) - at) * strides_[k];
+        hand_on(builder, {rank, to}, start(rank, k) + part * runs_[k + 1], runs_[k + 1], pass);
       }
     }
   }
 
  private:
+  /// The chunk of a pass that the grid has at `place`. In an all-reduce it lies there; in a
+  /// reduce-scatter or an all-gather with its owner's others.
+  int chunk_at(int place, const GridPass& pass) const {
+    return pass.op == CollectiveOp::all_reduce ? pass.piece * ranks() + place
+                                               : owners_[index(place)] * pass.pieces + pass.piece;
+  }
+
+  /// Chunks that lie side by side in one step.
+  void hand_on(ProgramBuilder& builder, std::pair<int, int> hop, int first, int count,
+               const GridPass& pass) const {
+    for (int i = 0; i < count;) {
+      const int chunk = chunk_at(first + i, pass);
+      Step step{.from = hop.first, .to = hop.second, .source = chunk, .target = chunk, .count = 0};
+      while (i < count && chunk_at(first + i, pass) == chunk + step.count) {
+        ++step.count;
+        ++i;
+      }
+      const bool in = pass.op == CollectiveOp::reduce_scatter;
+      step.source_buffer = step.target_buffer = in ? Buffer::input : Buffer::output;
+      step.reduce = pass.reduce;
+      step.channel = pass.backwards ? 1 : 0;
+      builder.add(step);
+    }
+  }
+
   std::span<const int> sizes_;
+  std::vector<int> owners_;   // by chunk: the rank that holds it when all are scattered
   std::vector<int> runs_;     // by dimension: chunks held before it is scattered
   std::vector<int> strides_;  // by dimension: how far apart neighbours' ranks are
 };
@@ -113,15 +146,24 @@ CollectiveProgram chain_program(CollectiveOp op, std::span<const std::vector<int
   return std::move(builder).finish();
 }
 
-CollectiveProgram grid_program(std::span<const int> sizes, int pieces) {
+CollectiveProgram grid_program(CollectiveOp op, std::span<const int> sizes, GridShape shape) {
   const Grid grid(sizes);
-  ProgramBuilder builder("grid", CollectiveOp::all_reduce, grid.ranks(), grid.ranks() * pieces);
-  for (int piece = 0; piece < pieces; ++piece) {
-    const int base = piece * grid.ranks();
-    for (std::size_t k = 0; k < sizes.size(); ++k) { grid.add_rounds(builder, k, true, base); }
-    for (std::size_t k = sizes.size(); k-- > 0;) { grid.add_rounds(builder, k, false, base); }
+  ProgramBuilder builder("grid", op, grid.ranks(), grid.ranks() * shape.pieces);
+  for (int piece = 0; piece < shape.pieces; ++piece) {
+    GridPass pass{op, piece, shape.pieces, shape.both_ways && piece % 2 == 1, true};
+    if (op != CollectiveOp::all_gather) {
+      for (std::size_t k = 0; k < sizes.size(); ++k) { grid.add_rounds(builder, k, pass); }
+    }
+    pass.reduce = false;
+    if (op != CollectiveOp::reduce_scatter) {
+      for (std::size_t k = sizes.size(); k-- > 0;) { grid.add_rounds(builder, k, pass); }
+    }
   }
   return std::move(builder).finish();
+}
+
+CollectiveProgram grid_program(std::span<const int> sizes, int pieces) {
+  return grid_program(CollectiveOp::all_reduce, sizes, {pieces, false});
 }
 
 }  // namespace tsim::cost

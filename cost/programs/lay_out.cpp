@@ -8,6 +8,7 @@
 #include "cost/collectives/ring_orders.hpp"
 #include "cost/collectives/spanning_trees.hpp"
 #include "cost/programs/expand.hpp"
+#include "cost/programs/expansions.hpp"
 
 namespace tsim::cost {
 namespace {
@@ -46,21 +47,58 @@ std::vector<std::vector<int>> equal_nodes(std::span<const int> devices, const To
   return nodes;
 }
 
-std::optional<CollectiveProgram> grid_on(std::span<const int> devices, int pieces,
-                                         const Topology& topology) {
+/// Ranks in a grid's order, and its dimensions.
+struct GridLayout {
+  std::vector<int> ranks;
+  std::vector<int> sizes;
+};
+
+/// Places in the node by nodes, or by the dimensions of the torus that the nodes make up; none
+/// where they do not.
+std::optional<GridLayout> grid_layout(std::span<const int> devices, bool torus,
+                                      const Topology& topology) {
   const auto nodes = equal_nodes(devices, topology);
   if (nodes.empty()) { return std::nullopt; }
-  std::vector<int> ranks;
+  GridLayout grid;
   for (const std::vector<int>& node : nodes) {
-    ranks.insert(ranks.end(), node.begin(), node.end());
+    grid.ranks.insert(grid.ranks.end(), node.begin(), node.end());
   }
-  const std::vector<int> sizes{static_cast<int>(nodes[0].size()), static_cast<int>(nodes.size())};
-  CollectiveProgram program = grid_program(sizes, pieces);
+  const int count = static_cast<int>(nodes.size());
+  grid.sizes = {static_cast<int>(nodes[0].size()), count};
+  if (!torus) { return grid; }
+  const std::vector<int>& sizes = topology.torus.sizes;
+  int routers = 1;
+  for (const int size : sizes) { routers *= size; }
+  if (sizes.empty() || routers != count) { return std::nullopt; }
+  grid.sizes.pop_back();
+  grid.sizes.insert(grid.sizes.end(), sizes.begin(), sizes.end());
+  return grid;
+}
+
+/// Along the dimensions of a grid. A rank that is not at its own place in the grid would end a
+/// reduce-scatter with another one's part: such devices have no program of it.
+std::optional<CollectiveProgram> grid_on(CollectiveOp op, const std::optional<GridLayout>& grid,
+                                         GridShape shape) {
+  if (!grid) { return std::nullopt; }
+  if (op != CollectiveOp::all_reduce && !std::ranges::is_sorted(grid->ranks)) {
+    return std::nullopt;
+  }
+  CollectiveProgram program = grid_program(op, grid->sizes, shape);
   for (Step& step : program.steps) {
-    step.from = ranks[index(step.from)];
-    step.to = ranks[index(step.to)];
+    step.from = grid->ranks[index(step.from)];
+    step.to = grid->ranks[index(step.to)];
   }
   return program;
+}
+
+/// Reduce-broadcast over the planner's trees.
+CollectiveProgram reduce_broadcast_on(std::span<const int> devices, Bytes payload, Router& router) {
+  const auto half = [&](CollectiveOp op) {
+    const auto trees = collectives::spanning_trees(op, devices, router);
+    return tree_program(op, trees, pieces_of(payload, trees.size()));
+  };
+  return one_after_the_other(CollectiveOp::all_reduce, half(CollectiveOp::reduce),
+                             half(CollectiveOp::broadcast));
 }
 
 Step step_between(int from, int to, Buffer source_buffer, int source) {
@@ -123,8 +161,9 @@ bool has_steps(CollectiveOp op, std::string_view algorithm, std::span<const int>
   if (devices.size() > 1) {
     if (algorithm == "ring") { return !ring_ranks(devices, router).empty(); }
     if (algorithm == "tree") { return true; }
-    if (algorithm == "hierarchical" || algorithm == "hierarchical_serial") {
-      return !equal_nodes(devices, router.topology()).empty();
+    if (algorithm == "hierarchical" || algorithm == "hierarchical_serial" || algorithm == "torus") {
+      const auto grid = grid_layout(devices, algorithm == "torus", router.topology());
+      return grid && (op == CollectiveOp::all_reduce || std::ranges::is_sorted(grid->ranks));
     }
     if (algorithm == "rails") {
       // Few steps: simply tried.
@@ -145,10 +184,16 @@ std::optional<CollectiveProgram> program_on(CollectiveOp op, std::string_view al
       const auto trees = collectives::spanning_trees(op, devices, router);
       return tree_program(op, trees, pieces_of(payload, trees.size()));
     }
-    if (algorithm == "hierarchical_serial") { return grid_on(devices, 1, topology); }
+    const auto grid = [&] { return grid_layout(devices, algorithm == "torus", topology); };
+    if (algorithm == "hierarchical_serial") { return grid_on(op, grid(), {1, false}); }
     if (algorithm == "hierarchical") {
-      return grid_on(devices, pieces_of(payload, devices.size()), topology);
+      return grid_on(op, grid(), {pieces_of(payload, devices.size()), false});
     }
+    if (algorithm == "torus") {
+      // Half of the pieces go each way.
+      return grid_on(op, grid(), {2 * ((pieces_of(payload, devices.size()) + 1) / 2), true});
+    }
+    if (algorithm == "reduce_broadcast") { return reduce_broadcast_on(devices, payload, router); }
     if (algorithm == "rails") { return rails_on(devices, topology); }
   }
   if (!has_program(op, algorithm)) { return std::nullopt; }

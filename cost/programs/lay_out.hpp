@@ -11,7 +11,7 @@ namespace tsim::cost {
 /// trees of nodes below trees of their heads, grids of nodes. What goes down trees and chains is
 /// cut into pieces of 128 KiB a tree (at most 128), which follow one another; aggregated plans take
 /// them as infinitely small. None where the algorithm has no steps from rank to rank (reductions
-/// inside switches, both ways round a torus) or cannot run on these devices.
+/// inside switches) or cannot run on these devices.
 /// payload >= 0; devices distinct. Throws Unreachable for devices that no path joins.
 std::optional<CollectiveProgram> program_on(CollectiveOp op, std::string_view algorithm,
                                             std::span<const int> devices, Bytes payload,

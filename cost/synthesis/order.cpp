@@ -195,8 +195,11 @@ class Merger {
         a.target + a.count != b.target) {
       return false;
     }
-    const auto before = dependencies(p_, later);
-    return std::ranges::all_of(before, [&](StepId d) { return into_[d] < head; }) &&
+    const auto waits_too = [&](StepId d) {
+      const auto known = dependencies(p_, head);
+      return std::ranges::any_of(known, [&](StepId k) { return into_[k] == into_[d]; });
+    };
+    return std::ranges::all_of(dependencies(p_, later), waits_too) &&
            std::ranges::equal(dependents_.of(head), dependents_.of(later));
   }
 

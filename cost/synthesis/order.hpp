@@ -12,9 +12,10 @@ namespace tsim::cost::synthesis {
 /// `chunk`: bytes of a chunk.
 CollectiveProgram ordered(const CollectiveProgram& program, const Ways& ways, double chunk);
 
-/// Neighbouring chunks that go over one connection one after the other become one step, if the
-/// later one waits for nothing that the earlier one goes before, and nobody but the collective's
-/// end waits for either, or all that waits for one waits for both.   [ibid., sec. 4.3]
+/// Neighbouring chunks that go over one connection one after the other become one step where that
+/// keeps nothing waiting: the later one waits for nothing but what the earlier one waits for, and
+/// the same steps wait for both. Latencies of one connection overlap, so that there is nothing to
+/// win by joining more.   [contiguity: ibid., sec. 4.3]
 CollectiveProgram merged(const CollectiveProgram& program);
 
 }  // namespace tsim::cost::synthesis

@@ -3,7 +3,6 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "cost/build_cluster.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/print_net.hpp"
 #include "sim/cli/write_file.hpp"

@@ -104,6 +104,21 @@ struct ImportOptions {
   bool operator==(const ImportOptions&) const = default;
 };
 
+struct SynthesiseOptions {
+  std::string cluster;  // name or path of a cluster file
+  std::string op = "all_reduce";
+  std::string size = "64MiB";
+  std::string ranks;                // empty: all
+  std::int64_t pieces = 0;          // 0: several numbers are tried
+  std::vector<std::string> allow;   // FROM:TO
+  std::vector<std::string> rotate;  // OFFSET:SIZE
+  std::filesystem::path out;        // .xml: MSCCL, else JSON; empty: none is written
+  std::vector<Setting> settings;    // of the cluster
+  bool steps = false;               // print all of them
+  bool json = false;
+  bool operator==(const SynthesiseOptions&) const = default;
+};
+
 /// Nothing to do but to print `text`: help, the version (status 0), or what is wrong with the
 /// command line (status 2, for stderr).
 struct Message {
@@ -112,8 +127,9 @@ struct Message {
   bool operator==(const Message&) const = default;
 };
 
-using Command = std::variant<Message, RunOptions, ModelsOptions, DevicesOptions, ExplainOptions,
-                             TopoOptions, ImportOptions, NetOptions, JobsOptions>;
+using Command =
+    std::variant<Message, RunOptions, ModelsOptions, DevicesOptions, ExplainOptions, TopoOptions,
+                 ImportOptions, NetOptions, JobsOptions, SynthesiseOptions>;
 
 /// What the command line (without the program's name) asks for. Never throws on a wrong one.
 Command parse_options(const std::vector<std::string>& arguments);

@@ -1,0 +1,165 @@
+// Programs of algorithms whose partners are powers of two apart, and of several put together.
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "cost/programs/expand.hpp"
+#include "cost/programs/expansions.hpp"
+
+namespace tsim::cost {
+namespace {
+
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+/// Ranks below a power of two n, and those beyond it that fold into the first of them.
+class Folded {
+ public:
+  Folded(std::string name, CollectiveOp op, int ranks)
+      : ranks_(ranks),
+        n_(static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)))),
+        builder_(std::move(name), op, ranks, ranks),
+        reduce_(op == CollectiveOp::reduce_scatter) {}
+
+  int n() const { return n_; }
+
+  /// A run of chunks from rank to rank, where it is not empty.
+  void send(int from, int to, int first, int count) {
+    if (count <= 0) { return; }
+    Step step{.from = from, .to = to, .source = first, .target = first, .count = count};
+    step.source_buffer = step.target_buffer = reduce_ ? Buffer::input : Buffer::output;
+    step.reduce = reduce_;
+    builder_.add(step);
+  }
+
+  /// The chunks of ranks first..first + count - 1, below n, and of those folded into them.
+  void send_run(int from, int to, int first, int count) {
+    send(from, to, first, count);
+    send(from, to, first + n_, std::min(first + count, ranks_ - n_) - first);
+  }
+
+  /// A complete chunk takes the place of a part of the sum.
+  void replace(int from, int to, int chunk) {
+    Step step{.from = from, .to = to, .source = chunk, .target = chunk};
+    step.source_buffer = step.target_buffer = reduce_ ? Buffer::input : Buffer::output;
+    builder_.add(step);
+  }
+
+  CollectiveProgram program() && { return std::move(builder_).finish(); }
+
+ private:
+  int ranks_, n_;
+  ProgramBuilder builder_;
+  bool reduce_;
+};
+
+}  // namespace
+
+CollectiveProgram halving(CollectiveOp op, int ranks, int /*pieces*/) {
+  Folded f("halving", op, ranks);
+  for (int r = f.n(); r < ranks; ++r) { f.send(r, r - f.n(), 0, ranks); }
+  for (int distance = f.n() / 2; distance >= 1; distance /= 2) {
+    for (int r = 0; r < f.n(); ++r) {
+      const int to = r ^ distance;
+      f.send_run(r, to, to / distance * distance, distance);
+    }
+  }
+  for (int r = f.n(); r < ranks; ++r) { f.replace(r - f.n(), r, r); }
+  return std::move(f).program();
+}
+
+CollectiveProgram doubling(CollectiveOp op, int ranks, int /*pieces*/) {
+  Folded f("doubling", op, ranks);
+  for (int r = f.n(); r < ranks; ++r) { f.send(r, r - f.n(), r, 1); }
+  for (int distance = 1; distance < f.n(); distance *= 2) {
+    for (int r = 0; r < f.n(); ++r) {
+      f.send_run(r, r ^ distance, r / distance * distance, distance);
+    }
+  }
+  for (int r = f.n(); r < ranks; ++r) {
+    f.send(r - f.n(), r, 0, r);
+    f.send(r - f.n(), r, r + 1, ranks - r - 1);
+  }
+  return std::move(f).program();
+}
+
+/// Blocks are known by how far they have to go in all. In round k those whose distance has bit k
+/// set are put side by side, sent 2^k further in one message, and spread out again.
+CollectiveProgram bruck_exchange(CollectiveOp op, int n, int /*pieces*/) {
+  const int rounds = n > 1 ? std::bit_width(static_cast<unsigned>(n - 1)) : 0;
+  ProgramBuilder builder("bruck", op, n, n, 2 * rounds * n);
+  struct Place {
+    Buffer buffer = Buffer::input;
+    int chunk = 0;
+  };
+  const auto move = [&](int from, int to, Place source, Place target, int count) {
+    Step step{.from = from, .to = to, .source = source.chunk, .target = target.chunk};
+    step.count = count;
+    step.source_buffer = source.buffer;
+    step.target_buffer = target.buffer;
+    builder.add(step);
+  };
+  // By rank and distance: where the block is.
+  std::vector<std::vector<Place>> at(index(n), std::vector<Place>(index(n)));
+  for (int r = 0; r < n; ++r) {
+    for (int j = 0; j < n; ++j) { at[index(r)][index(j)] = {Buffer::input, (r + j) % n}; }
+  }
+  for (int k = 0; k < rounds; ++k) {
+    const int packed = 2 * k * n, arrived = packed + n;
+    for (int r = 0; r < n; ++r) {
+      int blocks = 0;
+      for (int j = 0; j < n; ++j) {
+        if ((j >> k & 1) == 0) { continue; }
+        move(r, r, at[index(r)][index(j)], {Buffer::scratch, packed + blocks}, 1);
+        at[index(r)][index(j)] = {Buffer::scratch, arrived + blocks};
+        ++blocks;
+      }
+      move(r, (r + (1 << k)) % n, {Buffer::scratch, packed}, {Buffer::scratch, arrived}, blocks);
+    }
+  }
+  for (int r = 0; r < n; ++r) {
+    for (int j = 0; j < n; ++j) {
+      move(r, r, at[index(r)][index(j)], {Buffer::output, (r + n - j) % n}, 1);
+    }
+  }
+  return std::move(builder).finish();
+}
+
+/// Broadcast or reduce: from the root to each, or from each to it.
+CollectiveProgram star_of_all(CollectiveOp op, int n, int /*pieces*/) {
+  ProgramBuilder builder("direct", op, n, 1);
+  const bool reduce = op == CollectiveOp::reduce;
+  for (int r = 1; r < n; ++r) {
+    Step step{.from = reduce ? r : 0, .to = reduce ? 0 : r};
+    step.reduce = reduce;
+    builder.add(step);
+  }
+  return std::move(builder).finish();
+}
+
+CollectiveProgram reduce_broadcast(CollectiveOp op, int n, int pieces) {
+  return one_after_the_other(op, expand(CollectiveOp::reduce, "tree", n, pieces),
+                             expand(CollectiveOp::broadcast, "tree", n, pieces));
+}
+
+CollectiveProgram one_after_the_other(CollectiveOp op, const CollectiveProgram& first,
+                                      const CollectiveProgram& second) {
+  CollectiveProgram program = first;
+  program.name = first.name + ", " + second.name;
+  program.op = op;
+  std::vector<bool> is_last(first.steps.size(), true);
+  for (const StepId before : first.after) { is_last[before] = false; }
+  const auto shift = static_cast<StepId>(first.steps.size());
+  for (StepId i = 0; i < second.steps.size(); ++i) {
+    program.steps.push_back(second.steps[i]);
+    for (const StepId before : dependencies(second, i)) { program.after.push_back(before + shift); }
+    if (dependencies(second, i).empty()) {
+      for (StepId k = 0; k < shift; ++k) {
+        if (is_last[k]) { program.after.push_back(k); }
+      }
+    }
+    program.first.push_back(static_cast<std::uint32_t>(program.after.size()));
+  }
+  return program;
+}
+
+}  // namespace tsim::cost
