@@ -12,9 +12,16 @@ namespace {
 
 using cost::CollectiveOp;
 
-/// Of a forward pass alone: (p-1) F/v.
+/// Of a forward pass alone: (p-1) F/v; along waves, which are entered every other slot of F/v,
+/// twice that; (p-2) F in two directions.
 double fill_of_forwards(const PipelineShape& shape, const PhaseTimes& t) {
-  return (shape.stages - 1) * t.forward / shape.chunks;
+  const double ramp = (shape.stages - 1) * t.forward / shape.chunks;
+  switch (shape.placement) {
+    case Placement::loop: return ramp;
+    case Placement::wave: return 2 * ramp;
+    case Placement::bidirectional: return std::max(0, shape.stages - 2) * t.forward;
+  }
+  return ramp;
 }
 
 class Estimator {

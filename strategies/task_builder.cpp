@@ -44,7 +44,7 @@ OrderCosts order_costs(const BuildInput& input, const PipelineShape& shape) {
 
 PipelineOrder pipeline_order(const BuildInput& input) {
   const PipelineShape shape = shape_of(input.strategy, input.micro_batches);
-  if (!input.training) { return PipelineOrder(index(shape.stages), forward_only(shape)); }
+  if (!input.training) { return forward_orders(shape); }
   return order_of(input.strategy, input.micro_batches, order_costs(input, shape));
 }
 

@@ -301,3 +301,25 @@ TEST_CASE("an own order runs as it is written") {
   CHECK(r.timeline.makespan.value == doctest::Approx(7));
   CHECK_FALSE(r.closed.known);
 }
+
+TEST_CASE("a forward pass alone fills a loop, a wave and two directions as their formulas say") {
+  // F = 1, p = 4, m = 8: (p-1)/v, 2(p-1)/v, p-2 beyond the work.
+  for (const auto& [schedule, fill] : {std::pair{"interleaved", 1.5}, std::pair{"hanayo", 3.0},
+                                       std::pair{"chimera", 2.0}, std::pair{"1f1b", 3.0}}) {
+    const Strategy s = pipeline(4, schedule, schedule == std::string("1f1b") ? 1 : 2);
+    const auto topology = star(4, BytesPerSecond{1e9});
+    cost::Router router(topology);
+    const auto stages = equal_stages(s, {1, 2});
+    const BuildInput input{.strategy = s,
+                           .stages = stages,
+                           .topology = topology,
+                           .router = router,
+                           .micro_batches = 8,
+                           .training = false};
+    const TaskGraph graph = build_tasks(input);
+    sim::IdealNetwork network(graph, topology.channels);
+    CAPTURE(schedule);
+    CHECK(sim::replay(graph, network).makespan.value == doctest::Approx(8 + fill));
+    CHECK(closed_form(input).step.value == doctest::Approx(8 + fill));
+  }
+}

@@ -209,6 +209,10 @@ void check_schedule_keys(const Check& check) {
     check.fail("/strategy/micro_batch_group", text(s.micro_batch_group),
                "nothing with schedule \"" + s.schedule + "\"", "schedule = \"interleaved\"");
   }
+  if (s.zero > 0 && steps_each(s)) {
+    check.fail("/strategy/zero", text(s.zero),
+               "0 with schedule \"" + s.schedule + "\", whose stages step after every micro-batch");
+  }
   if (s.most_in_flight > 0 && s.schedule != "zb_auto") {
     check.fail("/strategy/most_in_flight", "a limit",
                "nothing with schedule \"" + s.schedule + "\"", "schedule = \"zb_auto\"");
@@ -220,10 +224,7 @@ void check_exchanges(const Check& check, int m) {
   const Strategy& s = check.scenario.strategy;
   if (!s.batched_p2p || s.schedule == "zb_auto") { return; }  // whose order follows from costs
   const auto shape = strategies::shape_of(s, m);
-  const auto order =
-      check.scenario.workload.training
-          ? order_of(s, m, {})
-          : strategies::PipelineOrder(static_cast<std::size_t>(s.pipeline), forward_only(shape));
+  const auto order = check.scenario.workload.training ? order_of(s, m, {}) : forward_orders(shape);
   if (const auto cycle = find_deadlock(shape, order, true)) {
     check.fail("/strategy/p2p", "\"batched\", which never ends: " + *cycle,
                "\"async\" with schedule \"" + s.schedule + "\"");

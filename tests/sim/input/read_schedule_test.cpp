@@ -111,6 +111,12 @@ TEST_CASE("each schedule's demands are told with the valid values") {
               "pipeline = 4 of 7 micro-batches over (7 % 5 = 2); hint: micro_batch_group = 7"});
 }
 
+TEST_CASE("states cannot be sharded when stages step after every micro-batch") {
+  CHECK(problems_with({"/strategy/schedule=pipedream", "/strategy/zero=1"}) ==
+        Texts{"/strategy/zero: found 1, expected 0 with schedule \"pipedream\", whose stages step "
+              "after every micro-batch"});
+}
+
 TEST_CASE("more chunks than layers are refused for every placement") {
   for (const char* schedule : {"interleaved", "hanayo", "breadth_first"}) {
     CHECK(problems_with({std::string("/strategy/schedule=") + schedule, "/strategy/chunks=8"}) ==
