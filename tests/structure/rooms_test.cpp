@@ -51,6 +51,8 @@ constexpr std::array kLibraries{
     Library{"pugixml.*", "sim/input/import/xml_document\\.cpp"},
     Library{"simgrid/.*", "sim/simgrid_network\\.cpp"},
     Library{"CLI/.*", "sim/cli/options(\\.cpp|/.*)"},
+    // CUDA's part of the calibration is built by itself.
+    Library{"(cuda_runtime|cuda_bf16|cublasLt|nccl|nvml|dlfcn|unistd)\\.h", "sim/calibrate/cuda/.*"},
     Library{"(sys|unistd).*", "sim/simulate\\.cpp|sim/cli/write_file\\.cpp"},
     // The standard library.
     Library{"[a-z_0-9]+", ".*"}};
