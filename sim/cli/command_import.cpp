@@ -5,6 +5,8 @@
 #include "sim/cli/commands.hpp"
 #include "sim/cli/write_file.hpp"
 #include "sim/input/import/import_program.hpp"
+#include "sim/input/import/import_simgrid.hpp"
+#include "sim/input/import/import_taccl.hpp"
 #include "sim/input/import/import_topo.hpp"
 #include "sim/input/import/msccl_xml.hpp"
 #include "sim/input/import/program_json.hpp"
@@ -48,13 +50,26 @@ sim::ImportOptions given(const ImportOptions& options) {
   return result;
 }
 
-using ClusterImporter = sim::ImportedCluster (*)(std::string_view, const sim::ImportOptions&,
-                                                 sim::Problems&);
-
-int import_cluster(const ImportOptions& options, ClusterImporter importer, std::ostream& out) {
-  sim::Problems problems;
+sim::ImportedCluster imported_cluster(const ImportOptions& options, sim::Problems& problems) {
+  const sim::ImportOptions figures = given(options);
+  if (options.kind == ImportKind::simgrid) {
+    return sim::import_simgrid(options.file, figures, problems);
+  }
   const std::string text = text_of(options.file, problems);
-  sim::ImportedCluster imported = importer(text, given(options), problems);
+  if (options.kind == ImportKind::topo) { return sim::import_topology(text, figures, problems); }
+  std::string sketch, why;
+  if (!options.sketch.empty()) {
+    std::optional<std::string> found = sim::file_text(options.sketch, why);
+    if (!found) { problems.add({.found = why, .file = options.sketch.string()}); }
+    settle(options.file, problems);
+    sketch = *std::move(found);
+  }
+  return sim::import_taccl({text, sketch, options.sketch.string()}, figures, problems);
+}
+
+int import_cluster(const ImportOptions& options, std::ostream& out) {
+  sim::Problems problems;
+  sim::ImportedCluster imported = imported_cluster(options, problems);
   settle(options.file, problems);
   if (auto* design = std::get_if<cost::ClusterDesign>(&imported.cluster)) {
     for (const std::string& problem : cost::problems(*design)) { problems.add({.found = problem}); }
@@ -95,11 +110,8 @@ int import_program(const ImportOptions& options, std::ostream& out) {
 }  // namespace
 
 int import_command(const ImportOptions& options, std::ostream& out, std::ostream&) {
-  switch (options.kind) {
-    case ImportKind::topo: return import_cluster(options, sim::import_topology, out);
-    case ImportKind::program: return import_program(options, out);
-  }
-  return kWrongInput;
+  return options.kind == ImportKind::program ? import_program(options, out)
+                                             : import_cluster(options, out);
 }
 
 }  // namespace tsim::cli

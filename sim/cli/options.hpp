@@ -90,12 +90,13 @@ struct TopoOptions {
   bool operator==(const TopoOptions&) const = default;
 };
 
-enum class ImportKind : std::uint8_t { topo, program };
+enum class ImportKind : std::uint8_t { topo, simgrid, taccl, program };
 std::string_view name_of(ImportKind kind);
 
 struct ImportOptions {
   ImportKind kind{};
   std::filesystem::path file;
+  std::filesystem::path sketch;      // of TACCL; empty: none
   std::filesystem::path out, msccl;  // empty: not written
   std::string device;                // empty: guessed
   int nodes = 1;

@@ -7,7 +7,8 @@
 namespace tsim::cli {
 namespace {
 
-constexpr std::array kKinds{ImportKind::topo, ImportKind::program};
+constexpr std::array kKinds{ImportKind::topo, ImportKind::simgrid, ImportKind::taccl,
+                            ImportKind::program};
 
 std::vector<std::string_view> kind_names() {
   std::vector<std::string_view> names;
@@ -31,7 +32,7 @@ CLI::Validator rate() {
 }  // namespace
 
 std::string_view name_of(ImportKind kind) {
-  constexpr std::array<std::string_view, 2> kNames{"topo", "program"};
+  constexpr std::array<std::string_view, 4> kNames{"topo", "simgrid", "taccl", "program"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -44,18 +45,20 @@ Added add_import(CLI::App& app) {
   ImportOptions& options = found->options;
   CLI::App& import = *app.add_subcommand(
       "import", "Make a cluster or a collective's program of another tool's file");
-  import.add_option("KIND", found->kind, "topo or program (docs/import.md)")
+  import.add_option("KIND", found->kind, "topo, simgrid, taccl or program (docs/import.md)")
       ->required()
       ->check(one_of(kind_names()))
       ->option_text(" ");
   import.add_option("FILE", options.file, "The file")->required()->option_text(" ");
   import.add_option("--out", options.out, "Write the cluster or program as JSON")
       ->type_name("FILE");
+  import.add_option("--sketch", options.sketch, "taccl: the sketch that restricts the topology")
+      ->type_name("FILE");
   import.add_option("--msccl", options.msccl, "program: write it as MSCCL XML")->type_name("FILE");
   import
       .add_option("--device", options.device, "The devices (tsim devices); else they are guessed")
       ->type_name("NAME");
-  import.add_option("--nodes", options.nodes, "topo: that many nodes of the kind (1)")
+  import.add_option("--nodes", options.nodes, "topo, taccl: that many nodes of the kind (1)")
       ->check(count_from(1))
       ->type_name("COUNT");
   import.add_option("--pcie", options.pcie, "Generation of PCIe links without a speed")

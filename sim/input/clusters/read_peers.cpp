@@ -36,7 +36,8 @@ cost::PeerLink read_pair(const Place& place, int devices) {
   const std::vector<Place> parts = read_entries(place);
   if (!place.value->is_array()) { return {}; }
   if (parts.size() != 2 && parts.size() != 3) {
-    place.fail(std::to_string(parts.size()) + " entries", "[device, device] or [device, device, lanes]");
+    place.fail(std::to_string(parts.size()) + " entries",
+               "[device, device] or [device, device, lanes]");
     return {};
   }
   cost::PeerLink pair;
