@@ -33,6 +33,7 @@ _tsim() {
     --op) _tsim_words "$current" 'all_reduce reduce_scatter all_gather broadcast reduce scatter gather
         all_to_all send_recv barrier parameter_server'; return ;;
     --fidelity) _tsim_words "$current" 'aggregated steps'; return ;;
+    --program) _tsim_files "$current" ''; return ;;
     --plot) _tsim_files "$current" .svg; return ;;
     --sizes | --ranks | --servers | --algorithm | --compare | --with) COMPREPLY=(); return ;;
     --set | --trace-ranks | --micro-batch | --sequence) COMPREPLY=(); return ;;
@@ -45,7 +46,7 @@ _tsim() {
     run:*) _tsim_files "$current" .json ;;
     models:* | devices:*) _tsim_words "$current" '--help --json --names' ;;
     net:-*)
-      _tsim_words "$current" '--help --op --sizes --ranks --servers --algorithm --compare --fidelity
+      _tsim_words "$current" '--help --op --sizes --ranks --servers --algorithm --compare --program --fidelity
         --with --links --plot --csv --json'
       ;;
     net:* | jobs:*/*) _tsim_files "$current" .json ;;

@@ -2,7 +2,6 @@
 #include <numeric>
 #include <ostream>
 
-#include "cost/build_cluster.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/print_jobs.hpp"
 #include "sim/input/read_cluster.hpp"
@@ -12,8 +11,6 @@
 
 namespace tsim::cli {
 namespace {
-
-cost::Cluster built(const cost::ClusterSpec& spec) { return build_cluster(spec); }
 
 /// The devices of each job: as stated, else the next ones.
 std::vector<std::vector<int>> placements(const JobsOptions& options,
@@ -80,7 +77,7 @@ std::vector<sim::Job> read_jobs(const JobsOptions& options, const cost::Cluster&
 }  // namespace
 
 int jobs_command(const JobsOptions& options, std::ostream& out, std::ostream& /*err*/) {
-  const cost::Cluster cluster = built(sim::read_cluster(options.cluster));
+  const cost::Cluster cluster = sim::read_cluster(options.cluster);
   const std::vector<sim::Job> jobs = read_jobs(options, cluster);
   const sim::JobsReport report = run_jobs(cluster, jobs);
   if (options.json) {
