@@ -36,6 +36,7 @@ _tsim() {
         all_to_all send_recv barrier parameter_server'; return ;;
     --fidelity) _tsim_words "$current" 'aggregated steps'; return ;;
     --out) _tsim_files "$current" .json; return ;;
+    --program) _tsim_files "$current" ''; return ;;
     --plot) _tsim_files "$current" .svg; return ;;
     --sizes | --size | --pieces | --allow | --rotate | --ranks | --servers | --algorithm | --compare | --with) COMPREPLY=(); return ;;
     --set | --trace-ranks | --micro-batch | --sequence) COMPREPLY=(); return ;;
@@ -48,7 +49,7 @@ _tsim() {
     run:*) _tsim_files "$current" .json ;;
     models:* | devices:*) _tsim_words "$current" '--help --json --names' ;;
     net:-*)
-      _tsim_words "$current" '--help --op --sizes --ranks --servers --algorithm --compare --fidelity
+      _tsim_words "$current" '--help --op --sizes --ranks --servers --algorithm --compare --program --fidelity
         --with --links --plot --csv --json'
       ;;
     net:* | jobs:*/*) _tsim_files "$current" .json ;;

@@ -2,7 +2,6 @@
 #include <numeric>
 #include <ostream>
 
-#include "cost/build_cluster.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/print_jobs.hpp"
 #include "sim/input/read_cluster.hpp"

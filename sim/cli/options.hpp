@@ -61,6 +61,7 @@ struct NetOptions {
   std::string servers;  // of --op parameter_server; empty: every worker serves its part
   std::string algorithm = "auto";
   std::vector<std::string> compare;  // algorithms side by side
+  std::filesystem::path program;     // a collective of one's own; empty: none
   std::string fidelity = "aggregated";
   std::vector<std::string> with;  // OP:RANKS:SIZE
   std::filesystem::path plot;     // empty: none is written
