@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "strategies/check_order.hpp"
 #include "strategies/memory.hpp"
 #include "strategies/schedule.hpp"
 
@@ -71,6 +72,7 @@ TaskBuilder::TaskBuilder(const BuildInput& input)
       tensor_(input.folded.tensor ? 1 : input.strategy.tensor),
       shape_(shape_of(input.strategy, input.micro_batches)),
       order_(pipeline_order(input)),
+      meets_(input.strategy.batched_p2p && !find_deadlock(shape_, order_, true)),
       table_(input.topology, input.router, input.strategy.collective),
       last_exits_(index(input.strategy.pipeline * data_)),
       buckets_(index(input.strategy.pipeline)) {
@@ -81,7 +83,7 @@ TaskBuilder::TaskBuilder(const BuildInput& input)
     last_send_[index(direction)].assign(slots, kNoTask);
     entries_[index(direction)].resize(messages);
     sends_[index(direction)].assign(messages, kNoTask);
-    if (strategy_.batched_p2p) { before_entry_[index(direction)].resize(messages); }
+    if (meets_) { before_entry_[index(direction)].resize(messages); }
   }
   blocking_.resize(last_exits_.size());
   last_sync_.assign(slots, kNoTask);
