@@ -272,6 +272,22 @@ TEST_CASE("blocking exchanges without messages change nothing") {
   }
 }
 
+TEST_CASE("blocking messages end under every schedule and never shorten it") {
+  for (const Schedule& schedule : schedules()) {
+    Strategy s = pipeline(4, schedule.name);
+    if (schedule.chunks == 0) { s.chunks = 2; }
+    const auto topology = star(4, BytesPerSecond{200});
+    const auto stages = equal_stages(s, {1, 2, 1}, Bytes{20});
+    const Result async = run(s, stages, 8, topology);
+    s.batched_p2p = true;
+    const Result batched = run(s, stages, 8, topology);
+    CAPTURE(schedule.name);
+    CHECK(batched.timeline.makespan.value >= async.timeline.makespan.value * (1 - 1e-12));
+    const auto& ends = batched.timeline.end;
+    CHECK(std::all_of(ends.begin(), ends.end(), [](double end) { return end >= 0; }));
+  }
+}
+
 TEST_CASE("memory returns to where it began under every schedule") {
   for (const Schedule& schedule : schedules()) {
     const Strategy s = pipeline(4, schedule.name);

@@ -130,11 +130,3 @@ TEST_CASE("a schedule's own number of chunks needs no key") {
   CHECK(read_with({"/strategy/schedule=chimera"}).base.strategy.chunks == 2);
   CHECK(read_with({"/strategy/schedule=zb_h1"}).base.strategy.chunks == 1);
 }
-
-TEST_CASE("an exchange that never ends is refused with its cycle") {
-  const Texts problems = problems_with({"/strategy/schedule=chimera", "/strategy/p2p=batched"});
-  REQUIRE(problems.size() == 1);
-  CHECK(problems[0].starts_with("/strategy/p2p: found \"batched\", which never ends: "));
-  CHECK(problems[0].ends_with("expected \"async\" with schedule \"chimera\""));
-  CHECK(problems_with({"/strategy/p2p=batched"}) == Texts{});
-}
