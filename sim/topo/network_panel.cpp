@@ -16,7 +16,7 @@ using cost::VertexKind;
 
 constexpr double kColumn = 104, kRow = 110, kBoxWidth = 88, kBoxHeight = 38, kMargin = 24;
 constexpr double kNotes = 150;  // left of the rows
-constexpr int kMostShown = 24;  // of a row
+constexpr int kMostShown = 40;  // of a row
 
 std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
 

@@ -149,10 +149,12 @@ class NodeReader {
     nic.slot = read_slot(in.take("slot"), any_slot());
     nic.wire = required_link(in.take("wire"), {LinkKind::nic});
     const Place serves = in.take("serves");
+    const std::vector<InputError>& errors = in.source().problems->errors();
     for (const Place& entry : read_entries(serves)) {
+      const std::size_t before = errors.size();
       const int device = static_cast<int>(read_count(entry, {0, count(node_.devices) - 1}));
       nic.serves.push_back(device);
-      if (copies == 1 && served_.insert(device).second) { continue; }
+      if (errors.size() != before || (copies == 1 && served_.insert(device).second)) { continue; }
       entry.fail("device " + std::to_string(device) + " a second time", "one NIC that serves it");
     }
     in.finish();
