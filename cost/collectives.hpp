@@ -53,10 +53,6 @@ struct CollectivePlan {
 CollectivePlan plan_collective(CollectiveOp op, std::string_view algorithm,
                                std::span<const int> devices, Bytes payload, Router& router);
 
-/// `wanted` where `op` has an algorithm of that name, else "auto": a wish for all of a run's
-/// collectives, of which not every operation has every algorithm.
-std::string_view algorithm_or_auto(CollectiveOp op, std::string_view wanted);
-
 /// Names that `op` accepts besides "auto"; never empty.
 std::vector<std::string_view> collective_algorithms(CollectiveOp op);
 

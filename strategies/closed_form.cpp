@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cost/algorithm_choice.hpp"
 #include "cost/collectives.hpp"
 #include "strategies/layout.hpp"
 #include "strategies/schedule.hpp"

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "cost/algorithm_choice.hpp"
+
 namespace tsim::strategies {
 namespace {
 

@@ -127,12 +127,6 @@ std::vector<std::string_view> automatic_algorithms(CollectiveOp op) {
   return names;
 }
 
-std::string_view algorithm_or_auto(CollectiveOp op, std::string_view wanted) {
-  const bool known = std::ranges::any_of(
-      kAlgorithms, [&](const Row& row) { return row.op == op && row.name == wanted; });
-  return known ? wanted : "auto";
-}
-
 CollectivePlan plan_collective(CollectiveOp op, std::string_view algorithm,
                                std::span<const int> devices, Bytes payload, Router& router) {
   assert(!devices.empty() && payload.value >= 0);
