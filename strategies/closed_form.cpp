@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cost/algorithm_choice.hpp"
 #include "cost/collectives.hpp"
 #include "strategies/layout.hpp"
 #include "strategies/schedule.hpp"
@@ -54,7 +55,8 @@ class Estimator {
 
  private:
   Seconds collective(CollectiveOp op, const std::vector<int>& devices, Bytes size) {
-    const auto plan = plan_collective(op, in_.strategy.collective, devices, size, in_.router);
+    const auto plan = plan_collective(op, cost::algorithm_or_auto(op, in_.strategy.collective),
+                                      devices, size, in_.router);
     return time_alone(plan, in_.topology, in_.router);
   }
 

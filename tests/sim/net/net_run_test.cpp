@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <memory>
@@ -15,7 +16,7 @@ using namespace tsim::cost;
 using namespace tsim::cost::testing;
 using doctest::Approx;
 using sim::NetOp;
-using sim::NetRequest;
+using sim::net_row;
 
 namespace {
 
@@ -37,6 +38,7 @@ ClusterSpec shared_nic() {
 ClusterSpec scaled(ClusterSpec spec, double factor) {
   spec.node.bandwidth = factor * spec.node.bandwidth;
   spec.node.latency = spec.node.latency / factor;
+  spec.node.host_latency = spec.node.host_latency / factor;
   spec.network.bandwidth = factor * spec.network.bandwidth;
   spec.network.latency = spec.network.latency / factor;
   return spec;
