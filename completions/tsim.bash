@@ -27,18 +27,31 @@ _tsim() {
 
   case $previous in
     --trace) _tsim_files "$current" .json; return ;;
+    --out | --sketch) _tsim_files "$current" .json; return ;;
+    --msccl) _tsim_files "$current" .xml; return ;;
     --device) _tsim_words "$current" "$("${COMP_WORDS[0]}" devices --names 2>/dev/null)"; return ;;
     --dtype) _tsim_words "$current" 'fp32 tf32 fp16 bf16 fp8 int16 int8'; return ;;
     --fusion) _tsim_words "$current" 'none framework full'; return ;;
     --set | --trace-ranks | --micro-batch | --sequence) COMPREPLY=(); return ;;
+    --nodes | --pcie | --nvlink | --nic) COMPREPLY=(); return ;;
   esac
 
   case $command:$current in
     :-*) _tsim_words "$current" '--help --version' ;;
-    :*) _tsim_words "$current" 'run models devices explain' ;;
+    :*) _tsim_words "$current" 'run models devices explain import' ;;
     run:-*) _tsim_words "$current" '--help --json --trace --trace-ranks --set' ;;
     run:*) _tsim_files "$current" .json ;;
     models:* | devices:*) _tsim_words "$current" '--help --json --names' ;;
+    import:-*)
+      _tsim_words "$current" '--help --out --sketch --msccl --device --nodes --pcie --nvlink --nic'
+      ;;
+    import:*)
+      if [[ $previous == import ]]; then
+        _tsim_words "$current" 'topo simgrid taccl program'
+      else
+        _tsim_files "$current" ''
+      fi
+      ;;
     explain:-*)
       _tsim_words "$current" '--help --micro-batch --sequence --device --dtype --fusion
         --flash-attention --no-dropout --json'
