@@ -91,6 +91,15 @@ TEST_CASE("a custom topology has the links of its matrices") {
   CHECK(cluster.topology.links[1].bandwidth.value == doctest::Approx(2 * 1e12 / 8));
 }
 
+TEST_CASE("figures of files for 1 KB are hundredths of microseconds") {
+  // TACCL's two files of an NDv2 describe one machine: 0.3 us and 23 us/MB, or 30 and 2.24.
+  const cost::Cluster cluster = cluster_of(
+      R"({"name": "NDv2_1KB", "gpus_per_node": 8, "alpha": 30, "node_betas_list": [2.24, 4.5]})");
+  cost::Router router(cluster.topology);
+  CHECK(router.path(0, 1).latency.value == doctest::Approx(0.3e-6));
+  CHECK(1e6 / slowest(cluster, router.path(0, 1)) == doctest::Approx(22.4e-6));
+}
+
 TEST_CASE("mistakes are told by their places") {
   CHECK(problems_of(R"({"name": "x", "gpus_per_node": 4, "alpha": 1,
                         "node_betas_list": [1, 2]})")[0]
