@@ -115,7 +115,7 @@ TEST_CASE("a graph with routes survives being written and read") {
 TEST_CASE("a platform that is not modelled or not read is refused with the reason") {
   const Texts pipe = problems_of("slow_pipe");
   REQUIRE(pipe.size() == 1);
-  CHECK(pipe[0].starts_with("link pipe: found FATPIPE of 10 MB/s"));
+  CHECK(pipe[0].starts_with("link pipe: found FATPIPE of "));
   const Texts speed = problems_of("bad_speed");
   REQUIRE(speed.size() == 1);
   CHECK(speed[0].starts_with("SimGrid does not read it: "));
