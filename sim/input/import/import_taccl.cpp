@@ -97,6 +97,22 @@ void read_links(Reader& in, TacclTopology& topology) {
   }
 }
 
+/// TACCL's own files for chunks of 1 KB count hundredths of a microsecond, and betas for 1 KB:
+/// their alphas of 30 and 260 are the 0.3 and 2.6 us of the files for 1 MB.
+bool counts_kilobytes(const TacclTopology& topology) { return topology.name.ends_with("KB"); }
+
+void to_microseconds(TacclTopology& topology) {
+  if (!counts_kilobytes(topology)) { return; }
+  constexpr double kAlpha = 0.01, kBeta = 0.01 * 1000;
+  topology.alpha *= kAlpha;
+  topology.remote.alpha *= kAlpha;
+  topology.remote.beta *= kBeta;
+  for (double& beta : topology.betas) { beta *= kBeta; }
+  for (auto& row : topology.matrix) {
+    for (double& beta : row) { beta *= kBeta; }
+  }
+}
+
 TacclTopology read_topology(const Place& place) {
   TacclTopology topology;
   Reader in(place);
@@ -126,6 +142,7 @@ TacclTopology read_topology(const Place& place) {
     topology.remote.beta = read_real(in.take("remote_beta"), kFigures);
     in.take("remote_invbw");
   }
+  to_microseconds(topology);
   return topology;
 }
 
@@ -262,9 +279,12 @@ void describe(ImportedCluster& imported, const TacclTopology& topology, const Ta
                      std::to_string(topology.gpus) + " GPUs, alpha " + text_of(topology.alpha) +
                      " us";
   auto& assumptions = imported.assumptions;
-  assumptions.emplace_back(
-      "alphas are us, betas us/MB (10^6 bytes); a file's figures hold for "
-      "chunks of the size that it was profiled with");
+  assumptions.emplace_back(counts_kilobytes(topology)
+                               ? "alphas are hundredths of a us and betas the same for 1 KB, as in "
+                                 "TACCL's own files that "
+                                 "are named so"
+                               : "alphas are us and betas us/MB (10^6 bytes)");
+  assumptions.emplace_back("the figures hold for chunks of the size that they were profiled with");
   if (topology.matrix.empty()) {
     assumptions.emplace_back(sketch.switches.empty()
                                  ? "one beta: all GPUs of a node on a switch"

@@ -10,7 +10,6 @@
 
 #include "sim/input/import/route_factors.hpp"
 #include "sim/input/import/run_apart.hpp"
-#include "sim/input/suggest.hpp"
 
 namespace tsim::sim {
 namespace {
@@ -191,15 +190,16 @@ Platform parsed(const std::string& text) {
   return platform;
 }
 
-/// SimGrid's message without what it says of itself: the last line that is one.
+/// The first line of SimGrid's message that says something, without control characters.
 std::string reason_in(const std::string& text) {
+  constexpr std::size_t kLongest = 300;
   std::istringstream in(text);
-  std::string line, last;
-  while (std::getline(in, line)) {
-    const bool trace = line.starts_with("Backtrace") || line.starts_with("  ") || line.empty();
-    if (!trace && last.empty()) { last = line; }
+  std::string line;
+  while (std::getline(in, line) && (line.empty() || line.starts_with("Backtrace"))) {}
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < 0x20) { c = ' '; }
   }
-  return in_quotes(last);
+  return line.substr(0, kLongest);
 }
 
 }  // namespace
