@@ -114,8 +114,9 @@ TEST_CASE("planes of unequal rates are as one of their sum") {
   CHECK(rate_together(four, {{0, 1}}) == Approx(450e9));
   const auto all_reduce = [](const cost::Cluster& cluster) {
     cost::Router router(cluster.topology);
-    const auto plan = plan_collective(cost::CollectiveOp::all_reduce, "ring",
-                                      {0, 1, 2, 3, 4, 5, 6, 7}, Bytes{1LL << 30}, router);
+    const std::vector<int> all{0, 1, 2, 3, 4, 5, 6, 7};
+    const auto plan = plan_collective(cost::CollectiveOp::all_reduce, "ring", all,
+                                      Bytes{1LL << 30}, router);
     return time_alone(plan, cluster.topology, router).value;
   };
   CHECK(all_reduce(four) == Approx(all_reduce(one)).epsilon(0.02));
