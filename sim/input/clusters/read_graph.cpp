@@ -27,6 +27,8 @@ class GraphReader {
   GraphReader(Reader& in, fs::path folder) : in_(in), folder_(std::move(folder)) {}
 
   cost::Cluster read() {
+    const std::vector<InputError>& errors = in_.source().problems->errors();
+    const std::size_t before = errors.size();
     cluster_.name = read_text(in_.take("name"), "");
     read_text(in_.take("description"), "");
     read_text(in_.take("source"), "");
@@ -46,7 +48,7 @@ class GraphReader {
     t_.routes = read_routes(in_.take("routes"), t_);
     t_.tuning = read_tuning(in_.take("tuning"));
     in_.finish();
-    count_nodes(devices);
+    if (errors.size() == before) { count_nodes(devices); }
     return std::move(cluster_);
   }
 

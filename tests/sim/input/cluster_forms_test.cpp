@@ -16,6 +16,13 @@ namespace {
 
 const std::string kFolder = std::string(TSIM_SOURCE_DIR) + "/tests/sim/input/data";
 
+/// A device whose file does not come with tsim: it is written with all its figures.
+cost::Device h100() {
+  cost::Device device = read_device("h100-sxm-80g");
+  device.path.clear();
+  return device;
+}
+
 cost::Device device_of(const std::string& name) {
   return read_device(kFolder + "/devices/" + name + ".json");
 }
@@ -81,7 +88,7 @@ cost::ClusterDesign rich_design() {
   NodeDesign hub = nvswitch_design(4, {{{125e9}, {2.5e-7}, true, 5}, {{100e9}, {2.5e-7}, true, 4}});
   hub.peers.reduces = true;
   hub.nics = {{{}, {{50e9}, {1e-6}}, {0, 1, 2, 3}}};
-  const cost::Device second = device_of("full");
+  const cost::Device second = h100();
   return {"rich", {device_of("plain"), second}, {{box, 2}, {hub, 3}}, {}, {}};
 }
 
@@ -166,7 +173,7 @@ TEST_CASE("everything that is wrong with a design is told at once") {
               at + "/nvswitch/planes/0/bandwidth: found nothing, expected a rate with its unit, "
                    "such as \"25 GB/s\" or \"200 Gb/s\"",
               at + "/links/lane/bandwidth: found \"0 GB/s\", expected more than zero",
-              at + "/links/pairs/0/1: found 2, expected a whole number from 0 to 1",
+              at + "/links/pairs/0/1: found 2, expected 0 or 1",
               at + "/links/pairs/1: found device 1 linked to itself, expected two devices",
               at + "/nics/0/wire/bandwidth: found 25 (a number without a unit), expected a rate "
                    "with its unit, such as \"25 GB/s\" or \"200 Gb/s\"; hint: \"25 GB/s\" or "
@@ -253,7 +260,7 @@ TEST_CASE("a written design is read back to the same") {
 }
 
 TEST_CASE("a written device has the same figures, and one that comes with tsim its name") {
-  const cost::Device full = device_of("full");
+  const cost::Device full = h100();
   const Json written = to_json(full);
   Problems problems;
   const Source source{.problems = &problems};
@@ -315,25 +322,27 @@ TEST_CASE("a written graph is read back to the same") {
 
 TEST_CASE("everything that is wrong with a graph is told at once") {
   const Texts texts = read(R"({"device": "plain",
-      "vertices": [{"name": "a", "kind": "device", "node": 0},
-                   {"name": "a", "kind": "device", "node": 0},
-                   {"name": "b", "kind": "device"}, {"name": "s", "kind": "pcie_swich"}],
-      "links": [{"a": "a", "b": "bb", "kind": "pcie", "bandwidth": "1 GB/s", "latency": "1 us"},
-                {"a": "a", "b": "a", "kind": "pcie", "latency": "1 us"}],
-      "devices": ["a", "a", "s"]})")
+      "vertices": [{"name": "gpu0", "kind": "device", "node": 0},
+                   {"name": "gpu0", "kind": "device", "node": 0},
+                   {"name": "gpu1", "kind": "device"}, {"name": "s", "kind": "pcie_swich"}],
+      "links": [{"a": "gpu0", "b": "gpu11", "kind": "pcie", "bandwidth": "1 GB/s", "latency": "1 us"},
+                {"a": "gpu0", "b": "gpu0", "kind": "pcie", "latency": "1 us"}],
+      "devices": ["gpu0", "gpu0", "s"]})")
                           .problems;
-  CHECK(texts ==
-        Texts{"/cluster/vertices/1/name: found a second vertex named \"a\", expected names that "
-              "differ",
-              "/cluster/vertices/2/node: found nothing, expected the number of the device's node",
-              "/cluster/vertices/3/kind: found \"pcie_swich\", expected one of device, nvswitch, "
-              "pcie_switch, host_bridge, host_memory, nic, network_switch, nvme, cpu; hint: did "
-              "you mean \"pcie_switch\"?",
-              "/cluster/links/0/b: found \"bb\", expected the name of a vertex in /vertices; hint: "
-              "did you mean \"b\"?",
-              "/cluster/links/1/bandwidth: found nothing, expected a rate with its unit, such as "
-              "\"25 GB/s\" or \"200 Gb/s\"",
-              "/cluster/links/1/a: found a vertex linked to itself, expected two vertices",
-              "/cluster/devices/1: found device \"a\" a second time, it is number 0, expected each "
-              "device once"});
+  CHECK(
+      texts ==
+      Texts{
+          "/cluster/vertices/1/name: found a second vertex named \"gpu0\", expected names "
+          "that differ",
+          "/cluster/vertices/2/node: found nothing, expected the number of the device's node",
+          "/cluster/vertices/3/kind: found \"pcie_swich\", expected one of device, nvswitch, "
+          "pcie_switch, host_bridge, host_memory, nic, network_switch, nvme, cpu; hint: did "
+          "you mean \"pcie_switch\"?",
+          "/cluster/links/0/b: found \"gpu11\", expected the name of a vertex in /vertices; hint: "
+          "did you mean \"gpu1\"?",
+          "/cluster/links/1/bandwidth: found nothing, expected a rate with its unit, such as "
+          "\"25 GB/s\" or \"200 Gb/s\"",
+          "/cluster/links/1/a: found a vertex linked to itself, expected two vertices",
+          "/cluster/devices/1: found device \"gpu0\" a second time, it is number 0, expected each "
+          "device once"});
 }
