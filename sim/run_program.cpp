@@ -50,6 +50,7 @@ std::optional<FoldedRings> folded_rings(const StepsRequest& request, cost::Route
       request.op == cost::CollectiveOp::broadcast || request.op == cost::CollectiveOp::reduce;
   if (request.algorithm != "ring" || rooted || request.devices.size() < 2) { return std::nullopt; }
   const auto orders = cost::ring_ranks(request.devices, router);
+  cost::refuse_too_many_steps(request.op, "ring", request.devices.size(), 1);
   return fold_rings({request.op, request.devices, request.payload, request.costs}, orders, router);
 }
 

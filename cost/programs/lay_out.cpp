@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "cost/collectives/algorithms.hpp"
@@ -26,6 +28,7 @@ std::optional<CollectiveProgram> rings_on(CollectiveOp op, std::span<const int> 
                                           Bytes payload, Router& router) {
   std::vector<std::vector<int>> orders = ring_ranks(devices, router);
   if (orders.empty()) { return std::nullopt; }
+  refuse_too_many_steps(op, "ring", devices.size(), orders.size());
   if (op != CollectiveOp::broadcast && op != CollectiveOp::reduce) {
     return ring_program(op, orders);
   }
@@ -115,6 +118,7 @@ std::optional<CollectiveProgram> rails_on(std::span<const int> devices, const To
   if (nodes.empty()) { return std::nullopt; }
   const int count = static_cast<int>(nodes.size()), local = static_cast<int>(nodes[0].size());
   const int n = static_cast<int>(devices.size());
+  refuse_too_many_steps(CollectiveOp::all_to_all, "rails", devices.size(), 1);
   for (int i = 0; i < n; ++i) {
     // A node's ranks must be numbered one after the other: its part of a rank's output is one run.
     if (nodes[index(i / local)][index(i % local)] != i) { return std::nullopt; }
@@ -173,6 +177,23 @@ bool has_steps(CollectiveOp op, std::string_view algorithm, std::span<const int>
   return has_program(op, algorithm);
 }
 
+void refuse_too_many_steps(CollectiveOp op, std::string_view algorithm, std::size_t ranks,
+                           std::size_t rings) {
+  const bool chain = op == CollectiveOp::broadcast || op == CollectiveOp::reduce;
+  const bool star =
+      op == CollectiveOp::scatter || op == CollectiveOp::gather || op == CollectiveOp::send_recv;
+  const bool pairs = algorithm == "ring" || algorithm == "direct" || algorithm == "rails" ||
+                     algorithm == "sharded_server";
+  if (chain || star || !pairs) { return; }
+  const auto n = static_cast<std::int64_t>(ranks), lanes = static_cast<std::int64_t>(rings);
+  const std::int64_t steps = n * (n - 1) * lanes * (op == CollectiveOp::all_reduce ? 2 : 1);
+  if (steps > kMostSteps) {
+    throw std::length_error(std::string(algorithm) + " over " + std::to_string(n) + " ranks has " +
+                            std::to_string(steps) + " steps, more than " +
+                            std::to_string(kMostSteps) + "; aggregated they can be had");
+  }
+}
+
 std::optional<CollectiveProgram> program_on(CollectiveOp op, std::string_view algorithm,
                                             std::span<const int> devices, Bytes payload,
                                             Router& router) {
@@ -197,6 +218,7 @@ std::optional<CollectiveProgram> program_on(CollectiveOp op, std::string_view al
     if (algorithm == "rails") { return rails_on(devices, topology); }
   }
   if (!has_program(op, algorithm)) { return std::nullopt; }
+  refuse_too_many_steps(op, algorithm, devices.size(), 1);
   return expand(op, algorithm, n);
 }
 

@@ -25,7 +25,7 @@ constexpr std::string_view kExamples =
       what every device does when, for https://ui.perfetto.dev
   tsim explain bert-base --device mlu270
       where one model's work and time go
-  tsim net clusters/dgx_h100.json --op all_gather --sizes 1MiB:1GiB
+  tsim net dgx_h100_pod --op all_gather --sizes 1MiB:1GiB
       what a collective takes, as nccl-tests prints it
 
 `tsim COMMAND --help` explains a command. Exit status: 0 an answer was printed, 1 there is none

@@ -27,6 +27,11 @@ std::string ranges(std::vector<int> devices) {
   return text;
 }
 
+/// Jobs may be of one scenario.
+std::string numbered(const std::vector<sim::Job>& jobs, std::size_t job) {
+  return std::to_string(job + 1) + ": " + jobs[job].scenario.name;
+}
+
 double slowdown(const sim::JobTimes& times) {
   return times.alone.value > 0 ? times.beside.value / times.alone.value - 1 : 0;
 }
@@ -40,7 +45,7 @@ void print_jobs_text(const cost::Cluster& cluster, const std::vector<sim::Job>& 
   std::vector<std::vector<std::string>> rows;
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const sim::JobTimes& t = report.jobs[j];
-    rows.push_back({jobs[j].scenario.name, ranges(jobs[j].devices), format(t.alone),
+    rows.push_back({numbered(jobs, j), ranges(jobs[j].devices), format(t.alone),
                     format(t.beside), percent(slowdown(t))});
   }
   print_table(out,
@@ -56,7 +61,9 @@ void print_jobs_text(const cost::Cluster& cluster, const std::vector<sim::Job>& 
   }
   out << "\nLinks on which they meet\n";
   std::vector<Column> columns{{"link"}};
-  for (const sim::Job& job : jobs) { columns.push_back({job.scenario.name, Align::right}); }
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    columns.push_back({numbered(jobs, j), Align::right});
+  }
   columns.push_back({"used", Align::right});
   rows.clear();
   for (std::size_t i = 0; i < std::min(report.meetings.size(), kMeetingsShown); ++i) {

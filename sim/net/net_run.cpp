@@ -3,6 +3,7 @@
 #include <map>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "cost/programs/lay_out.hpp"
@@ -17,6 +18,15 @@ using cost::CollectivePlan;
 using cost::Router;
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// Messages from each rank to each other one are listed one by one.
+void refuse_too_many_messages(const NetOp& op) {
+  constexpr std::size_t kMost = 4096;
+  if (op.op == CollectiveOp::all_to_all && op.devices.size() > kMost) {
+    throw std::length_error("all_to_all over " + std::to_string(op.devices.size()) +
+                            " ranks, expected at most " + std::to_string(kMost));
+  }
+}
 
 CollectivePlan plan_of(const NetOp& op, Bytes size, Router& router) {
   if (!op.servers.empty()) { return plan_parameter_servers(op.devices, op.servers, size, router); }
@@ -132,6 +142,8 @@ double bus_bandwidth(const NetRow& row, const NetOp& op) {
 }
 
 NetRow net_row(const NetRequest& request, Bytes size, Router& router) {
+  refuse_too_many_messages(request.op);
+  for (const Beside& other : request.beside) { refuse_too_many_messages(other.op); }
   const bool steps = request.steps || request.op.program;
   const auto prepare = [&](const NetOp& op, Bytes bytes) -> Prepared {
     if (op.program) { return {&op, bytes, plan_of_program(op, bytes)}; }

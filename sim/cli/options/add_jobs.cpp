@@ -19,7 +19,7 @@ Added add_jobs(CLI::App& app) {
       ->allow_extra_args(false)
       ->type_name("LIST");
   add_json(jobs, options->json);
-  jobs.footer("Example:\n  tsim jobs a100_selene a.json b.json --ranks 0-7 --ranks 8-15");
+  jobs.footer("Example:\n  tsim jobs dgx_a100_pod a.json b.json --ranks 0-7 --ranks 8-15");
   return {&jobs, [options] { return Command{*options}; }};
 }
 

@@ -60,7 +60,7 @@ Added add_net(CLI::App& app) {
       ->type_name("FILE");
   CLI::Option* const csv = net.add_flag("--csv", options->csv, "Print CSV instead of text");
   net.add_flag("--json", options->json, "Print JSON instead of text")->excludes(csv);
-  net.footer("Example:\n  tsim net a100_selene --op all_reduce --sizes 1MiB:1GiB --ranks 0-15");
+  net.footer("Example:\n  tsim net dgx_a100_pod --op all_reduce --sizes 1MiB:1GiB --ranks 0-15");
   return {&net, [options] { return Command{*options}; }};
 }
 

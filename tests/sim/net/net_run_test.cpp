@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <memory>
+#include <stdexcept>
 
 #include "tests/cost/clusters.hpp"
 
@@ -15,8 +15,8 @@ using namespace tsim::literals;
 using namespace tsim::cost;
 using namespace tsim::cost::testing;
 using doctest::Approx;
-using sim::NetOp;
 using sim::net_row;
+using sim::NetOp;
 
 namespace {
 
@@ -208,6 +208,15 @@ TEST_CASE("step by step, auto takes the fastest algorithm that has steps") {
   CHECK(row(b, op, 1_GB, true).algorithm == "ring");
   CHECK_THROWS_WITH(row(b, {op.op, "in_switch", op.devices}, 1_GB, true),
                     "in_switch: has no steps from rank to rank on these devices");
+}
+
+TEST_CASE("more steps or messages than memory holds are refused, not begun") {
+  Bench b(nvswitch_node(8192, {300e9}, {3e-6}));
+  const auto devices = first_devices(8192);
+  CHECK_THROWS_AS(row(b, {CollectiveOp::all_reduce, "ring", devices}, 1_GB, true),
+                  std::length_error);
+  CHECK_THROWS_AS(row(b, {CollectiveOp::all_to_all, "direct", devices}, 1_GB), std::length_error);
+  CHECK(row(b, {CollectiveOp::all_reduce, "ring", devices}, 1_GB).time.value > 0);
 }
 
 // Two servers apart: each of the 2 workers pushes S / 2 to both and gets as much back.
