@@ -53,10 +53,10 @@ class Folded {
   bool reduce_;
 };
 
-/// Steps that came into ranks.
-class Arrivals {
+/// Steps that came into ranks or left them.
+class History {
  public:
-  explicit Arrivals(int ranks) : latest_(index(ranks)) {}
+  explicit History(int ranks) : latest_(index(ranks)) {}
 
   void wait_for(int rank, int round, std::vector<StepId>& after) const {
     const Rank& r = latest_[index(rank)];
@@ -75,7 +75,7 @@ class Arrivals {
 
  private:
   struct Rank {
-    int round = -1;                     // the last in which some came
+    int round = -1;                     // the last that it had a part in
     std::vector<StepId> steps, before;  // those of that round, and of the one before it
   };
   std::vector<Rank> latest_;
@@ -94,14 +94,13 @@ CollectiveProgram RoundsBuilder::finish() && {
   CollectiveProgram program = data;
   program.first = {0};
   program.after.clear();
-  Arrivals arrivals(data.ranks);
+  History history(data.ranks);
   for (StepId i = 0; i < data.steps.size(); ++i) {
     const Step& step = data.steps[i];
     std::vector<StepId> after(dependencies(data, i).begin(), dependencies(data, i).end());
     if (step.from != step.to) {
-      arrivals.wait_for(step.from, rounds_[i], after);
-      arrivals.wait_for(step.to, rounds_[i], after);
-      arrivals.add(step.to, rounds_[i], i);
+      for (const int rank : {step.from, step.to}) { history.wait_for(rank, rounds_[i], after); }
+      for (const int rank : {step.from, step.to}) { history.add(rank, rounds_[i], i); }
     }
     std::ranges::sort(after);
     after.erase(std::unique(after.begin(), after.end()), after.end());

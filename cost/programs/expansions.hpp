@@ -14,7 +14,7 @@ Expansion halving_doubling, halving, doubling, bruck;  // expand_powers.cpp
 Expansion bruck_exchange, star_of_all, reduce_broadcast;
 
 /// Builds programs of rounds, in which ranks do one exchange after the other: a step waits for all
-/// that came into either of its ranks in earlier rounds, besides the data that it needs.
+/// that came into or left either of its ranks in earlier rounds, besides the data that it needs.
 class RoundsBuilder {
  public:
   RoundsBuilder(std::string name, CollectiveOp op, int ranks, int chunks, int scratch = 0)
