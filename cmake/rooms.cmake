@@ -6,6 +6,7 @@ function(tsim_room name folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.hpp)
   list(FILTER sources EXCLUDE REGEX "/sim/cli/main\\.cpp$")
+  list(FILTER headers EXCLUDE REGEX "/cuda/")  # built by itself, where CUDA is
   if(NOT folder STREQUAL "sim/cli")
     list(FILTER sources EXCLUDE REGEX "/sim/cli/")
     list(FILTER headers EXCLUDE REGEX "/sim/cli/")

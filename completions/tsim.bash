@@ -27,27 +27,33 @@ _tsim() {
 
   case $previous in
     --trace) _tsim_files "$current" .json; return ;;
+    --svg) _tsim_files "$current" .svg; return ;;
+    --dot) _tsim_files "$current" .dot; return ;;
+    --out | --sketch) _tsim_files "$current" .json; return ;;
+    --msccl) _tsim_files "$current" .xml; return ;;
     --device) _tsim_words "$current" "$("${COMP_WORDS[0]}" devices --names 2>/dev/null)"; return ;;
     --dtype) _tsim_words "$current" 'fp32 tf32 fp16 bf16 fp8 int16 int8'; return ;;
     --fusion) _tsim_words "$current" 'none framework full'; return ;;
     --op) _tsim_words "$current" 'all_reduce reduce_scatter all_gather broadcast reduce scatter gather
         all_to_all send_recv barrier parameter_server'; return ;;
     --fidelity) _tsim_words "$current" 'aggregated steps'; return ;;
-    --out) _tsim_files "$current" .json; return ;;
+    --program) _tsim_files "$current" ''; return ;;
     --plot) _tsim_files "$current" .svg; return ;;
-    --sizes | --size | --pieces | --allow | --rotate | --ranks | --servers | --algorithm | --compare | --with) COMPREPLY=(); return ;;
+    --sizes | --size | --pieces | --allow | --rotate | --ranks | --servers | --algorithm | --compare \
+      | --with) COMPREPLY=(); return ;;
     --set | --trace-ranks | --micro-batch | --sequence) COMPREPLY=(); return ;;
+    --nodes | --pcie | --nvlink | --nic) COMPREPLY=(); return ;;
   esac
 
   case $command:$current in
     :-*) _tsim_words "$current" '--help --version' ;;
-    :*) _tsim_words "$current" 'run models devices explain net jobs synthesise' ;;
+    :*) _tsim_words "$current" 'run models devices explain topo import net jobs synthesise' ;;
     run:-*) _tsim_words "$current" '--help --json --trace --trace-ranks --set' ;;
     run:*) _tsim_files "$current" .json ;;
     models:* | devices:*) _tsim_words "$current" '--help --json --names' ;;
     net:-*)
-      _tsim_words "$current" '--help --op --sizes --ranks --servers --algorithm --compare --fidelity
-        --with --links --plot --csv --json'
+      _tsim_words "$current" '--help --op --sizes --ranks --servers --algorithm --compare --program
+        --fidelity --with --links --plot --csv --json'
       ;;
     net:* | jobs:*/*) _tsim_files "$current" .json ;;
     synthesise:-*)
@@ -57,10 +63,22 @@ _tsim() {
     synthesise:*) _tsim_files "$current" .json ;;
     jobs:-*) _tsim_words "$current" '--help --ranks --json' ;;
     jobs:*) _tsim_files "$current" .json ;;
+    import:-*)
+      _tsim_words "$current" '--help --out --sketch --msccl --device --nodes --pcie --nvlink --nic'
+      ;;
+    import:*)
+      if [[ $previous == import ]]; then
+        _tsim_words "$current" 'topo simgrid taccl program'
+      else
+        _tsim_files "$current" ''
+      fi
+      ;;
     explain:-*)
       _tsim_words "$current" '--help --micro-batch --sequence --device --dtype --fusion
         --flash-attention --no-dropout --json'
       ;;
+    topo:-*) _tsim_words "$current" '--help --pairs --paths --all --json --svg --dot --set' ;;
+    topo:*) _tsim_files "$current" .json ;;
     explain:*/*) _tsim_files "$current" .json ;;
     explain:*) _tsim_words "$current" "$("${COMP_WORDS[0]}" models --names 2>/dev/null)" ;;
   esac

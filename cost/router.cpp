@@ -48,6 +48,7 @@ struct Router::State {
   const std::vector<Route>& core_routes(VertexId from, VertexId to);
   std::optional<Route> across(int from, int to);
   Path path_of(const Route& route) const;
+  Path fixed(int from, int to) const;
 };
 
 /// From `from` to `to` in a node, through `stop` unless that is -1.
@@ -148,6 +149,25 @@ Path Router::State::path_of(const Route& route) const {
   return path;
 }
 
+/// The way that the topology states for two devices.
+Path Router::State::fixed(int from, int to) const {
+  const FixedRoutes& routes = topology->routes;
+  const auto way = routes.between.find({routes.place.at(index(from)), routes.place.at(index(to))});
+  if (way == routes.between.end()) {
+    throw Unreachable{vertex(topology->devices[index(from)]).name,
+                      vertex(topology->devices[index(to)]).name};
+  }
+  Path path{{}, way->second.latency};
+  for (const auto* links : {&routes.up[index(from)], &way->second.links, &routes.down[index(to)]}) {
+    for (const std::int32_t link : *links) {
+      path.latency += topology->links[index(link)].latency;
+      const ChannelId channel = topology->forward_channel[index(link)];
+      if (channel != kNoChannel) { path.channels.push_back(channel); }
+    }
+  }
+  return path;
+}
+
 Router::Router(const Topology& topology) : state_(std::make_unique<State>(topology)) {}
 Router::~Router() = default;
 Router::Router(Router&&) noexcept = default;
@@ -171,6 +191,9 @@ const Path& Router::path(int from_device, int to_device) {
     return known->second;
   }
   if (from == to) { return s.device_paths.emplace(pair, Path{}).first->second; }
+  if (!s.topology->routes.place.empty()) {
+    return s.device_paths.emplace(pair, s.fixed(from_device, to_device)).first->second;
+  }
   const bool same_node = s.vertex(from).node == s.vertex(to).node;
   const std::optional<Route> route =
       same_node ? s.inside(from_device, to_device) : s.across(from_device, to_device);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cost/device.hpp"
@@ -81,6 +82,21 @@ struct TorusRouters {
   VertexId first = 0;
 };
 
+/// Ways that messages take whatever the graph would allow: up from the sender, between the places
+/// of both, down to the receiver. For platforms whose routes no shortest path reproduces. Every
+/// link in them is half duplex.
+struct FixedRoutes {
+  struct Way {
+    std::vector<std::int32_t> links;
+    Seconds latency{};  // beyond that of the links
+    bool operator==(const Way&) const = default;
+  };
+  std::vector<std::vector<std::int32_t>> up, down;  // by device: links in order of travel
+  std::vector<std::int32_t> place;                  // by device; empty: there are no fixed routes
+  std::map<std::pair<std::int32_t, std::int32_t>, Way> between;
+  bool operator==(const FixedRoutes&) const = default;
+};
+
 /// A cluster: its devices are numbered 0..n-1 node by node; rank r of a layout sits on device r
 /// unless the scenario says otherwise.
 struct Topology {
@@ -98,6 +114,7 @@ struct Topology {
   std::vector<std::int32_t> node_kind;      // by node: nodes of one kind are wired alike; -1: as
                                             // no other
   TorusRouters torus;
+  FixedRoutes routes;
   Tuning tuning;  // of the library that runs on it
 };
 

@@ -1,6 +1,7 @@
 #include "strategies/block_memory.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <tuple>
 
@@ -80,25 +81,29 @@ Bytes backward_workspace(const OpGraph& graph) {
   return largest;
 }
 
+/// The one operator that reads `id`, once; null when there are none or several.
+const Op* only_reader(const OpGraph& graph, TensorId id) {
+  const Op* reader = nullptr;
+  for (const Op& op : graph.ops) {
+    const auto reads = std::count_if(op.inputs.begin(), op.inputs.end(),
+                                     [id](const models::Operand& in) { return in.tensor == id; });
+    if (reads == 0) { continue; }
+    if (reader != nullptr || reads > 1) { return nullptr; }
+    reader = &op;
+  }
+  return reader;
+}
+
 /// Where the gradient of a tensor comes from unchanged: through an addition or a bias.
 TensorId gradient_source(const OpGraph& graph, TensorId id) {
-  for (;;) {
-    const Op* reader = nullptr;
-    int readers = 0;
-    for (const Op& op : graph.ops) {
-      for (const models::Operand& in : op.inputs) {
-        if (in.tensor != id) { continue; }
-        reader = &op;
-        ++readers;
-      }
-    }
-    const bool passes =
-        readers == 1 &&
-        (reader->kind == models::OpKind::residual_add ||
-         (reader->kind == models::OpKind::bias && reader->inputs.front().tensor == id));
-    if (!passes) { return id; }
+  for (const Op* reader = only_reader(graph, id); reader != nullptr;
+       reader = only_reader(graph, id)) {
+    const bool adds = reader->kind == models::OpKind::residual_add;
+    const bool biases = reader->kind == models::OpKind::bias && reader->inputs.front().tensor == id;
+    if (!adds && !biases) { break; }
     id = reader->outputs.front().tensor;
   }
+  return id;
 }
 
 /// Bytes of one kind, counted once a tensor (or slice of one).
@@ -149,19 +154,22 @@ void add_memory(const OpGraph& graph, Recompute recompute, models::Fusion fusion
 void add_weight_memory(const OpGraph& graph, const std::vector<models::Kernel>& kernels,
                        BlockPlan& plan) {
   Distinct distinct(graph);
+  std::vector<models::OpId> ops;
   for (const models::Kernel& kernel : kernels) {
-    for (const models::OpId id : kernel.ops) {
-      const Op& op = graph.ops[static_cast<std::size_t>(id)];
-      if (op.weights.empty()) { continue; }
-      for (const models::Operand& in : op.inputs) {
-        if (!holds(op.saved, in.tensor)) { continue; }
-        plan.weight_activations +=
-            distinct.add(in.tensor, tensor_at(graph, in.tensor).shape, false);
-      }
-      for (const models::Operand& out : op.outputs) {
-        Bytes& sum = is_logits(graph, out.tensor) ? plan.weight_logits : plan.weight_activations;
-        sum += distinct.add(gradient_source(graph, out.tensor), out.shape, true);
-      }
+    std::copy_if(kernel.ops.begin(), kernel.ops.end(), std::back_inserter(ops),
+                 [&graph](models::OpId id) {
+                   return !graph.ops[static_cast<std::size_t>(id)].weights.empty();
+                 });
+  }
+  for (const models::OpId id : ops) {
+    const Op& op = graph.ops[static_cast<std::size_t>(id)];
+    for (const models::Operand& in : op.inputs) {
+      if (!holds(op.saved, in.tensor)) { continue; }
+      plan.weight_activations += distinct.add(in.tensor, tensor_at(graph, in.tensor).shape, false);
+    }
+    for (const models::Operand& out : op.outputs) {
+      Bytes& sum = is_logits(graph, out.tensor) ? plan.weight_logits : plan.weight_activations;
+      sum += distinct.add(gradient_source(graph, out.tensor), out.shape, true);
     }
   }
 }

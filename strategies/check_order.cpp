@@ -77,15 +77,20 @@ class Completeness {
   std::optional<std::string> missing(int m) {
     for (int stage = 0; stage < shape_.stages; ++stage) {
       for (int chunk = 0; chunk < shape_.chunks; ++chunk) {
-        if (!passes(m, chunk)) {
-          if (positions_.at({stage, chunk}, m, Part::forward) < 0) { continue; }
-          return "micro-batch " + std::to_string(m) + " takes both directions";
-        }
-        for (const Phase phase : {Phase::forward, Phase::backward, Phase::weight_grad}) {
-          if (positions_.at({stage, chunk}, m, part_of(phase)) >= 0) { continue; }
-          return to_text(shape_, {phase, m, chunk}) + at_stage(stage) + " is missing";
-        }
+        if (auto fault = missing_at({stage, chunk}, m)) { return fault; }
       }
+    }
+    return std::nullopt;
+  }
+
+  std::optional<std::string> missing_at(Seat seat, int m) {
+    if (!passes(m, seat.chunk)) {
+      if (positions_.at(seat, m, Part::forward) < 0) { return std::nullopt; }
+      return "micro-batch " + std::to_string(m) + " takes both directions";
+    }
+    for (const Phase phase : {Phase::forward, Phase::backward, Phase::weight_grad}) {
+      if (positions_.at(seat, m, part_of(phase)) >= 0) { continue; }
+      return to_text(shape_, {phase, m, seat.chunk}) + at_stage(seat.stage) + " is missing";
     }
     return std::nullopt;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cost/algorithm_choice.hpp"
 #include "cost/collectives.hpp"
 #include "strategies/layout.hpp"
 #include "strategies/schedule.hpp"
@@ -12,9 +13,16 @@ namespace {
 
 using cost::CollectiveOp;
 
-/// Of a forward pass alone: (p-1) F/v.
+/// Of a forward pass alone: (p-1) F/v; along waves, which are entered every other slot of F/v,
+/// twice that; (p-2) F in two directions.
 double fill_of_forwards(const PipelineShape& shape, const PhaseTimes& t) {
-  return (shape.stages - 1) * t.forward / shape.chunks;
+  const double ramp = (shape.stages - 1) * t.forward / shape.chunks;
+  switch (shape.placement) {
+    case Placement::loop: return ramp;
+    case Placement::wave: return 2 * ramp;
+    case Placement::bidirectional: return std::max(0, shape.stages - 2) * t.forward;
+  }
+  return ramp;
 }
 
 class Estimator {
@@ -47,7 +55,8 @@ class Estimator {
 
  private:
   Seconds collective(CollectiveOp op, const std::vector<int>& devices, Bytes size) {
-    const auto plan = plan_collective(op, in_.strategy.collective, devices, size, in_.router);
+    const auto plan = plan_collective(op, cost::algorithm_or_auto(op, in_.strategy.collective),
+                                      devices, size, in_.router);
     return time_alone(plan, in_.topology, in_.router);
   }
 

@@ -43,10 +43,6 @@ std::optional<Seat> neighbour(const PipelineShape& shape, Seat seat, int step) {
 
 StageOrder forward_only(const PipelineShape& shape) {
   StageOrder order;
-  if (shape.placement == Placement::bidirectional) {
-    for (int m = 0; m < shape.micro_batches; ++m) { order.push_back({Phase::forward, m, m % 2}); }
-    return order;
-  }
   for (int first = 0; first < shape.micro_batches; first += shape.stages) {
     const int end = std::min(first + shape.stages, shape.micro_batches);
     for (int chunk = 0; chunk < shape.chunks; ++chunk) {

@@ -61,8 +61,7 @@ constexpr bool makes_input_grad(Phase phase) {
   return phase == Phase::backward || phase == Phase::input_grad;
 }
 
-/// Forward-only streaming, whatever the schedule: p micro-batches pass chunk 0, then chunk 1, ...
-/// When bidirectional, they take the two directions in turn.
+/// Forward-only streaming through a loop: p micro-batches pass chunk 0, then chunk 1, ...
 StageOrder forward_only(const PipelineShape& shape);
 
 }  // namespace tsim::strategies

@@ -1,5 +1,9 @@
 #include "strategies/schedule.hpp"
 
+#include <utility>
+
+#include "strategies/schedules/slots.hpp"
+
 namespace tsim::strategies {
 
 PipelineShape shape_of(const Strategy& strategy, int micro_batches) {
@@ -16,6 +20,27 @@ PipelineOrder order_of(const Strategy& strategy, int micro_batches, const OrderC
   const Schedule* const named = schedule_named(strategy.schedule);
   return named != nullptr ? named->order(shape_of(strategy, micro_batches), costs)
                           : strategy.own_order;
+}
+
+PipelineOrder forward_orders(const PipelineShape& shape) {
+  const int p = shape.stages;
+  if (shape.placement == Placement::loop) {
+    return PipelineOrder(static_cast<std::size_t>(p), forward_only(shape));
+  }
+  const bool copies = shape.placement == Placement::bidirectional;
+  const int parts = part_count(shape);
+  SlotTable table(p);
+  for (int m = 0; m < shape.micro_batches; ++m) {
+    const int start = copies ? m / 2 * 2 : parts * (m / p) + 2 * (m % p);
+    for (int stage = 0; stage < p; ++stage) {
+      for (int chunk = 0; chunk < shape.chunks; ++chunk) {
+        if (copies && chunk != m % 2) { continue; }
+        const Seat seat{stage, chunk};
+        table.put(stage, start + part_of(shape, seat), {Phase::forward, m, chunk});
+      }
+    }
+  }
+  return std::move(table).order();
 }
 
 int weight_versions(const Strategy& strategy, int stage) {

@@ -64,6 +64,9 @@ std::vector<std::string_view> schedule_names();
 PipelineShape shape_of(const Strategy& strategy, int micro_batches);
 /// What every stage runs: the named schedule's order, or the strategy's own.
 PipelineOrder order_of(const Strategy& strategy, int micro_batches, const OrderCosts& costs);
+/// Forward-only streaming, whatever the schedule: through a wave two slots behind each other, in
+/// two directions by turns.
+PipelineOrder forward_orders(const PipelineShape& shape);
 /// Copies of its parameters that a stage holds, and whether the optimizer steps after every
 /// backward.
 int weight_versions(const Strategy& strategy, int stage);

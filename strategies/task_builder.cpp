@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "strategies/check_order.hpp"
 #include "strategies/memory.hpp"
 #include "strategies/schedule.hpp"
 
@@ -42,9 +43,22 @@ OrderCosts order_costs(const BuildInput& input, const PipelineShape& shape) {
   return costs;
 }
 
+/// Programs that an order runs: those of a backward in two parts only where it has some.
+std::vector<Which> programs_of(const PipelineOrder& order) {
+  std::vector<Which> used{Which::forward, Which::backward, Which::last_backward};
+  const bool split = std::any_of(order.begin(), order.end(), [](const StageOrder& stage) {
+    return std::any_of(stage.begin(), stage.end(),
+                       [](const Action& a) { return a.phase == Phase::weight_grad; });
+  });
+  if (split) {
+    used.insert(used.end(), {Which::input_grad, Which::weight_grad, Which::last_weight_grad});
+  }
+  return used;
+}
+
 PipelineOrder pipeline_order(const BuildInput& input) {
   const PipelineShape shape = shape_of(input.strategy, input.micro_batches);
-  if (!input.training) { return PipelineOrder(index(shape.stages), forward_only(shape)); }
+  if (!input.training) { return forward_orders(shape); }
   return order_of(input.strategy, input.micro_batches, order_costs(input, shape));
 }
 
@@ -58,6 +72,7 @@ TaskBuilder::TaskBuilder(const BuildInput& input)
       tensor_(input.folded.tensor ? 1 : input.strategy.tensor),
       shape_(shape_of(input.strategy, input.micro_batches)),
       order_(pipeline_order(input)),
+      meets_(input.strategy.batched_p2p && !find_deadlock(shape_, order_, true)),
       table_(input.topology, input.router, input.strategy.collective),
       last_exits_(index(input.strategy.pipeline * data_)),
       buckets_(index(input.strategy.pipeline)) {
@@ -68,7 +83,7 @@ TaskBuilder::TaskBuilder(const BuildInput& input)
     last_send_[index(direction)].assign(slots, kNoTask);
     entries_[index(direction)].resize(messages);
     sends_[index(direction)].assign(messages, kNoTask);
-    if (strategy_.batched_p2p) { before_entry_[index(direction)].resize(messages); }
+    if (meets_) { before_entry_[index(direction)].resize(messages); }
   }
   blocking_.resize(last_exits_.size());
   last_sync_.assign(slots, kNoTask);
@@ -150,25 +165,14 @@ std::uint32_t TaskBuilder::group(std::vector<std::uint32_t> slots) {
 
 void TaskBuilder::resolve() {
   resolved_.resize(index(shape_.stages * shape_.chunks * data_));
-  std::array<bool, kWhiches> used{};
-  for (const StageOrder& order : order_) {
-    for (const Action& action : order) {
-      const bool split = action.phase == Phase::input_grad || action.phase == Phase::weight_grad;
-      for (const Which which : {Which::input_grad, Which::weight_grad, Which::last_weight_grad}) {
-        used[static_cast<std::size_t>(which)] |= split;
-      }
-    }
-  }
-  for (const Which which : {Which::forward, Which::backward, Which::last_backward}) {
-    used[static_cast<std::size_t>(which)] = true;
-  }
-  for (int stage = 0; stage < shape_.stages; ++stage) {
-    for (int chunk = 0; chunk < shape_.chunks; ++chunk) {
-      for (int data = 0; data < data_; ++data) {
-        auto& programs = resolved_[index(seat({stage, chunk}) * data_ + data)];
-        for (std::size_t w = 0; w < used.size(); ++w) {
-          if (used[w]) { programs[w] = resolve_program(stage, data, chunk, Which(w)); }
-        }
+  const std::vector<Which> used = programs_of(order_);
+  for (int at = 0; at < shape_.stages * shape_.chunks; ++at) {
+    const Seat seat{at % shape_.stages, at / shape_.stages};
+    for (int data = 0; data < data_; ++data) {
+      auto& programs = resolved_[index(at * data_ + data)];
+      for (const Which which : used) {
+        programs[static_cast<std::size_t>(which)] =
+            resolve_program(seat.stage, data, seat.chunk, which);
       }
     }
   }

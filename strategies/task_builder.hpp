@@ -103,6 +103,7 @@ class TaskBuilder {
   int data_, tensor_;  // simulated replicas and tensor slots
   PipelineShape shape_;
   PipelineOrder order_;  // by stage
+  bool meets_;           // blocking messages wait for their receiver, too
   CommTable table_;
   TaskGraphBuilder builder_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> group_index_;

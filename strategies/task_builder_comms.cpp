@@ -95,7 +95,7 @@ void TaskBuilder::connect_sends() {
       for (int t = 0; t < tensor_; ++t) {
         const TaskId id = sent + static_cast<TaskId>(t);
         builder_.edge(id, entries_[direction][m].at(t));
-        if (!strategy_.batched_p2p) { continue; }
+        if (!meets_) { continue; }
         for (const StepTasks& before : before_entry_[direction][m]) {
           builder_.edge(before.at(t), id);
         }

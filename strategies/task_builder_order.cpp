@@ -116,7 +116,9 @@ void TaskBuilder::step_now(int stage, int data) {
 }
 
 /// A blocking exchange of messages with the neighbours: the phase at `entry` starts after what the
-/// one before it sent has arrived, and messages to it leave when this stage has nothing else to do.
+/// one before it sent has arrived, and messages to it leave when this stage has come to receive
+/// them. In an order where that never ends, receives are posted early instead, as Megatron-LM's
+/// interleaved schedule does.
 void TaskBuilder::block(const Action& action, const StepTasks& entry,
                         const std::vector<StepTasks>& before, int stage, int data) {
   if (!strategy_.batched_p2p) { return; }
@@ -127,7 +129,7 @@ void TaskBuilder::block(const Action& action, const StepTasks& entry,
     }
   }
   sent.clear();
-  if (action.phase == Phase::weight_grad) { return; }
+  if (!meets_ || action.phase == Phase::weight_grad) { return; }
   const std::size_t direction = action.phase == Phase::forward ? 0 : 1;
   before_entry_[direction][message({stage, action.chunk}, data, action.micro_batch)] = before;
 }
@@ -141,7 +143,7 @@ void TaskBuilder::run_actions(std::span<const Action> actions, int stage, int da
                                                [static_cast<std::size_t>(which)];
     const auto first_task = static_cast<TaskId>(builder_.graph.tasks.size());
     const std::vector<StepTasks> before =
-        strategy_.batched_p2p ? last_exits_[index(stage * data_ + data)] : std::vector<StepTasks>{};
+        meets_ ? last_exits_[index(stage * data_ + data)] : std::vector<StepTasks>{};
     stamped.push_back(stamp(resolved, stage, data, action));
     block(action, stamped.front().entry, before, stage, data);
     note_buckets(*resolved.program, first_task, {stage, action.chunk});

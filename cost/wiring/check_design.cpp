@@ -61,6 +61,9 @@ void check_host(Check& check, const std::string& name, const NodeDesign& node) {
   }
   for (int i = 0; i < count(node.host.switches); ++i) {
     check.slot(name + "PCIe switch " + std::to_string(i), node.host.switches[i], node, i);
+    if (node.host.switches[i].at == SlotAt::device) {
+      check.found.push_back(name + "PCIe switch " + std::to_string(i) + ": plugged into a device");
+    }
   }
   check.link(name + "host bridge", node.host.bridge);
   check.link(name + "socket link", node.host.socket_link);
@@ -86,6 +89,10 @@ void check_node(Check& check, const std::string& name, const NodeDesign& node, i
     const std::string where = name + "device " + std::to_string(i);
     check.index(where + ", kind", node.devices[i].kind, kinds);
     check.slot(where, node.devices[i].slot, node, count(node.host.switches));
+    const Slot& slot = node.devices[i].slot;
+    if (slot.at == SlotAt::device && slot.index >= i) {  // nor round in a circle
+      check.found.push_back(where + ": plugged into a device that is not before it");
+    }
     const bool staged = !node.host.peer_access || !node.host.nic_access;
     if (staged && node.devices[i].slot.at == SlotAt::none) {
       check.found.push_back(where + ": not in a slot, from which it could reach host memory");

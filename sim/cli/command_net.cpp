@@ -1,13 +1,14 @@
 #include <algorithm>
 #include <ostream>
 #include <stdexcept>
-#include <type_traits>
 
 #include "sim/cli/commands.hpp"
 #include "sim/cli/print_net.hpp"
 #include "sim/cli/write_file.hpp"
+#include "sim/input/import/import_program.hpp"
 #include "sim/input/input_error.hpp"
 #include "sim/input/read_cluster.hpp"
+#include "sim/input/read_document.hpp"
 #include "sim/input/suggest.hpp"
 #include "sim/net/net_lists.hpp"
 
@@ -85,6 +86,31 @@ void read_servers(const NetOptions& options, int devices, sim::NetOp& op, Proble
   }
 }
 
+/// The program in a file, for as many ranks as there are devices.
+void read_program(const NetOptions& options, sim::NetOp& op, Problems& problems) {
+  const std::string file = options.program.string();
+  Problems of_file;
+  std::string why;
+  const auto text = sim::file_text(options.program, why);
+  if (!text) { of_file.add({.found = why}); }
+  const auto imported = text ? sim::import_program(*text, of_file) : std::nullopt;
+  for (sim::InputError error : of_file.errors()) {
+    error.file = file;
+    problems.add(std::move(error));
+  }
+  if (!imported || !of_file.empty()) { return; }
+  const int ranks = imported->program.ranks;
+  if (options.ranks.empty() && ranks < static_cast<int>(op.devices.size())) {
+    op.devices.resize(static_cast<std::size_t>(ranks));
+  }
+  if (ranks != static_cast<int>(op.devices.size())) {
+    problems.add({"--program", std::to_string(ranks) + " ranks in " + file,
+                  "as many as devices, " + std::to_string(op.devices.size())});
+  }
+  op.op = imported->program.op;
+  op.program = imported->program;
+}
+
 /// Checks all flags against the cluster.
 Question read_question(const NetOptions& options, const cost::Cluster& cluster) {
   Problems problems;
@@ -95,9 +121,10 @@ Question read_question(const NetOptions& options, const cost::Cluster& cluster) 
   op.devices = options.ranks.empty() ? all_devices(cluster)
                                      : sim::read_ranks(options.ranks, devices, "--ranks", problems);
   read_servers(options, devices, op, problems);
+  if (!options.program.empty()) { read_program(options, op, problems); }
   q.sizes = op.op == CollectiveOp::barrier ? std::vector<Bytes>{Bytes{0}}
                                            : sim::read_sizes(options.sizes, "--sizes", problems);
-  q.request.steps = options.fidelity == "steps";
+  q.request.steps = options.fidelity == "steps" || op.program;
   q.algorithms = options.compare.empty() ? std::vector{options.algorithm} : options.compare;
   for (const std::string& name : q.algorithms) {
     check_algorithm(name, op.op, options.compare.empty() ? "--algorithm" : "--compare", problems);
@@ -134,6 +161,7 @@ int net_command(const NetOptions& options, std::ostream& out, std::ostream& /*er
   Question q = read_question(options, cluster);
   cost::Router router(cluster.topology);
   NetAnswer answer{&cluster, &q.request, options.op, {}, options.links};
+  if (q.request.op.program) { answer.op = name_of(q.request.op.op); }
   for (const std::string& algorithm : q.algorithms) {
     answer.series.push_back(run_series(algorithm, q, router, options));
   }

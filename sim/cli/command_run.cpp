@@ -5,6 +5,7 @@
 #include "sim/cli/print_report.hpp"
 #include "sim/cli/print_trace.hpp"
 #include "sim/cli/write_file.hpp"
+#include "sim/input/input_error.hpp"
 #include "sim/input/read_scenario.hpp"
 #include "sim/replay.hpp"
 
@@ -48,11 +49,29 @@ void write_trace(const RunOptions& options, const sim::Simulation& simulation) {
 
 }  // namespace
 
+namespace {
+
+/// The simulation, or as wrong input that messages are sent where there is no way.
+sim::Simulation simulated(const RunOptions& options, const sim::Scenario& scenario) {
+  try {
+    return sim::run_scenario(scenario);
+  } catch (const cost::Unreachable& pair) {
+    throw sim::InputErrors(
+        options.scenario.string(),
+        {{.path = "/cluster",
+          .found = "no way from " + pair.from + " to " + pair.to + " that passes no other device",
+          .expected = "one, since the strategy sends messages between them",
+          .hint = "another order of ranks, or links between them"}});
+  }
+}
+
+}  // namespace
+
 int run_command(const RunOptions& options, std::ostream& out, std::ostream& err) {
   const sim::ScenarioFile file = sim::read_scenario_file(options.scenario, overrides(options));
   std::vector<Answer> answers;
   const auto answer = [&](const std::string& name, const sim::Scenario& scenario) {
-    const sim::Simulation simulation = sim::run_scenario(scenario);
+    const sim::Simulation simulation = simulated(options, scenario);
     if (answers.empty() && !options.trace.empty()) { write_trace(options, simulation); }
     answers.push_back({name, &scenario, summarise(scenario, simulation)});
   };

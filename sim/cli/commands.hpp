@@ -22,6 +22,7 @@ int topo_command(const TopoOptions& options, std::ostream& out, std::ostream& er
 int net_command(const NetOptions& options, std::ostream& out, std::ostream& err);
 
 int jobs_command(const JobsOptions& options, std::ostream& out, std::ostream& err);
+int import_command(const ImportOptions& options, std::ostream& out, std::ostream& err);
 int synthesise_command(const SynthesiseOptions& options, std::ostream& out, std::ostream& err);
 
 }  // namespace tsim::cli

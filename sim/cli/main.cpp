@@ -29,6 +29,7 @@ struct Dispatch {
   int operator()(const NetOptions& options) const { return net_command(options, out, err); }
   int operator()(const JobsOptions& options) const { return jobs_command(options, out, err); }
   int operator()(const TopoOptions& options) const { return topo_command(options, out, err); }
+  int operator()(const ImportOptions& options) const { return import_command(options, out, err); }
   int operator()(const SynthesiseOptions& options) const {
     return synthesise_command(options, out, err);
   }

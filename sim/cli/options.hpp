@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -60,6 +61,7 @@ struct NetOptions {
   std::string servers;  // of --op parameter_server; empty: every worker serves its part
   std::string algorithm = "auto";
   std::vector<std::string> compare;  // algorithms side by side
+  std::filesystem::path program;     // a collective of one's own; empty: none
   std::string fidelity = "aggregated";
   std::vector<std::string> with;  // OP:RANKS:SIZE
   std::filesystem::path plot;     // empty: none is written
@@ -89,6 +91,21 @@ struct TopoOptions {
   bool operator==(const TopoOptions&) const = default;
 };
 
+enum class ImportKind : std::uint8_t { topo, simgrid, taccl, program };
+std::string_view name_of(ImportKind kind);
+
+struct ImportOptions {
+  ImportKind kind{};
+  std::filesystem::path file;
+  std::filesystem::path sketch;      // of TACCL; empty: none
+  std::filesystem::path out, msccl;  // empty: not written
+  std::string device;                // empty: guessed
+  int nodes = 1;
+  int pcie = 0;             // generation; 0: the usual one
+  std::string nvlink, nic;  // rates; empty: the usual ones
+  bool operator==(const ImportOptions&) const = default;
+};
+
 struct SynthesiseOptions {
   std::string cluster;  // name or path of a cluster file
   std::string op = "all_reduce";
@@ -112,8 +129,9 @@ struct Message {
   bool operator==(const Message&) const = default;
 };
 
-using Command = std::variant<Message, RunOptions, ModelsOptions, DevicesOptions, ExplainOptions,
-                             NetOptions, JobsOptions, TopoOptions, SynthesiseOptions>;
+using Command =
+    std::variant<Message, RunOptions, ModelsOptions, DevicesOptions, ExplainOptions, TopoOptions,
+                 ImportOptions, NetOptions, JobsOptions, SynthesiseOptions>;
 
 /// What the command line (without the program's name) asks for. Never throws on a wrong one.
 Command parse_options(const std::vector<std::string>& arguments);

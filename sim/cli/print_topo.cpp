@@ -43,7 +43,7 @@ constexpr std::array kMeanings{
     Meaning{Near::none, "-    = No connection inside the node"}};
 
 std::string rate(BytesPerSecond r) {
-  return r == cost::kUnlimited ? "-" : significant(r.value / 1e9, 3);
+  return r == cost::kUnlimited ? "-" : significant(r.value / 1e9, 4);
 }
 std::string latency(Seconds t) { return significant(t.value * 1e6, 3); }
 

@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <map>
 #include <ostream>
 #include <set>
 
@@ -47,22 +45,14 @@ std::string label_of(const cost::Link& link) {
   return text;
 }
 
-/// Nodes whose inside is written: the first of each kind, or all.
-std::set<std::int32_t> shown_nodes(const cost::Cluster& cluster, bool all) {
-  std::set<std::int32_t> nodes;
-  std::set<std::int32_t> kinds;
-  for (int node = 0; node < cluster.nodes; ++node) {
-    const std::int32_t kind = cluster.topology.node_kind[index(node)];
-    if (all || kind < 0 || kinds.insert(kind).second) { nodes.insert(node); }
-  }
-  return nodes;
-}
-
 }  // namespace
 
 void print_dot(const cost::Cluster& cluster, bool all, std::ostream& out) {
   const Topology& t = cluster.topology;
-  const std::set<std::int32_t> nodes = shown_nodes(cluster, all);
+  std::set<std::int32_t> nodes;
+  for (const sim::NodeChoice& choice : sim::nodes_to_show(cluster, all)) {
+    nodes.insert(choice.node);
+  }
   out << "graph " << quoted(cluster.name) << " {\n  layout=dot; splines=true;\n";
   for (const std::int32_t node : nodes) {
     out << "  subgraph \"cluster_node" << node << "\" {\n    label=\"node" << node << "\";\n";

@@ -130,15 +130,15 @@ cost::Cluster read_cluster(std::string_view name_or_path, std::span<const std::s
   const Source source{.problems = &problems};
   const Json text = std::string(name_or_path);
   cost::Cluster cluster;
-  const std::optional<NamedFile> file = open_named({&text, "", &source}, kClusterFiles, fs::path());
-  if (file) {
-    const Source of_file{.problems = &problems, .file = file->path.string()};
-    Json document = file->document;
-    for (const std::string& setting : settings) { apply_override(document, setting, problems); }
-    ClusterInput input = read_file({file->path, document}, problems);
-    if (problems.empty()) {
-      cluster = build_cluster(std::move(input), Place{&document, "", &of_file});
+  if (auto file = open_named({&text, "", &source}, kClusterFiles, fs::path())) {
+    // It is the file that was asked for: problems need not name it.
+    for (const std::string& setting : settings) {
+      apply_override(file->document, setting, problems);
     }
+    const Place place{&file->document, "", &source};
+    ClusterInput input = read_object(place, file->path.parent_path());
+    if (name_of(input).empty()) { name_of(input) = file->path.stem().string(); }
+    if (problems.empty()) { cluster = build_cluster(std::move(input), place); }
   }
   if (!problems.empty()) { throw InputErrors(std::string(name_or_path), problems.errors()); }
   return cluster;

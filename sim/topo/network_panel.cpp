@@ -16,7 +16,7 @@ using cost::VertexKind;
 
 constexpr double kColumn = 104, kRow = 110, kBoxWidth = 88, kBoxHeight = 38, kMargin = 24;
 constexpr double kNotes = 150;  // left of the rows
-constexpr int kMostShown = 24;  // of a row
+constexpr int kMostShown = 40;  // of a row
 
 std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
 
@@ -38,7 +38,7 @@ std::vector<Strand> strands_of(const Topology& t) {
   };
   std::map<std::pair<Spot, Spot>, Strand> found;
   for (const Link& link : t.links) {
-    const auto [a, b] = std::minmax(spot(link.a), spot(link.b));
+    const auto [a, b] = std::minmax({spot(link.a), spot(link.b)});  // values, not references
     if (a == b) { continue; }
     Strand& strand = found[{a, b}];
     strand = {a, b, strand.count + 1, strand.bandwidth + link.bandwidth};
@@ -75,6 +75,9 @@ class RowLayout {
  public:
   explicit RowLayout(const cost::Cluster& cluster)
       : t_(cluster.topology), strands_(strands_of(t_)), level_(levels_of(strands_)) {
+    std::erase_if(strands_, [&](const Strand& s) {  // nothing that a node reaches
+      return !level_.contains(s.a) || !level_.contains(s.b);
+    });
     for (const auto& [spot, level] : level_) {
       rows_.resize(std::max(rows_.size(), index(level) + 1));
       rows_[index(level)].push_back(spot);
@@ -183,7 +186,6 @@ class GridLayout {
 
   Panel panel() {
     std::map<Spot, std::vector<std::int32_t>> nodes;
-    std::map<std::string, int> rates;
     for (const Strand& s : strands_of(t_)) {
       if (s.a < 0) { nodes[s.b].push_back(-1 - s.a); }
       if (s.a >= 0) { add_line(s); }

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <map>
 #include <sstream>
 
@@ -183,10 +183,10 @@ class NodeLayout {
       panel_.lines.push_back({x(link.a), below_cards(), x(link.b), below_cards(), bend,
                               std::to_string(link.lanes), link.kind, link.lanes});
       deepest_ = std::max(deepest_, below_cards() + bend + 10);
-      lane_ = {BytesPerSecond{link.bandwidth.value / link.lanes}};
       if (!told_lane_) {
-        panel_.texts.push_back(
-            {kMargin, kMargin + 18, "arcs: NVLinks of a pair, " + link_label(lane_, 1) + " each"});
+        panel_.texts.push_back({kMargin, kMargin + 18,
+                                "arcs: links of a pair, " +
+                                    link_label((1.0 / link.lanes) * link.bandwidth, 1) + " each"});
         told_lane_ = true;
       }
       return;
@@ -202,7 +202,6 @@ class NodeLayout {
   std::map<VertexId, int> row_;
   int columns_ = 0, card_row_ = 0, memory_above_ = 0;
   double deepest_ = 0;
-  BytesPerSecond lane_{};
   bool told_lane_ = false;
   Panel panel_;
 };

@@ -87,3 +87,10 @@ TEST_CASE("counts below one are refused") {
   CHECK(problems_of(good(), 1, Dragonfly{1, 1, 0, kLink, kLink})[0] ==
         "dragonfly, nodes per router: 0, expected at least 1");
 }
+
+TEST_CASE("slots do not go round in a circle") {
+  NodeDesign node = good();
+  node.devices[0].slot = {SlotAt::device, 1, kLink};
+  node.devices[1].slot = {SlotAt::device, 0, kLink};
+  CHECK(problems_of(node) == Problems{"n: device 0: plugged into a device that is not before it"});
+}

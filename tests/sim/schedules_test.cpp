@@ -272,6 +272,22 @@ TEST_CASE("blocking exchanges without messages change nothing") {
   }
 }
 
+TEST_CASE("blocking messages end under every schedule and never shorten it") {
+  for (const Schedule& schedule : schedules()) {
+    Strategy s = pipeline(4, schedule.name);
+    if (schedule.chunks == 0) { s.chunks = 2; }
+    const auto topology = star(4, BytesPerSecond{200});
+    const auto stages = equal_stages(s, {1, 2, 1}, Bytes{20});
+    const Result async = run(s, stages, 8, topology);
+    s.batched_p2p = true;
+    const Result batched = run(s, stages, 8, topology);
+    CAPTURE(schedule.name);
+    CHECK(batched.timeline.makespan.value >= async.timeline.makespan.value * (1 - 1e-12));
+    const auto& ends = batched.timeline.end;
+    CHECK(std::all_of(ends.begin(), ends.end(), [](double end) { return end >= 0; }));
+  }
+}
+
 TEST_CASE("memory returns to where it began under every schedule") {
   for (const Schedule& schedule : schedules()) {
     const Strategy s = pipeline(4, schedule.name);
@@ -300,4 +316,26 @@ TEST_CASE("an own order runs as it is written") {
   const Result r = answer(s, {1, 2, 1}, 2);
   CHECK(r.timeline.makespan.value == doctest::Approx(7));
   CHECK_FALSE(r.closed.known);
+}
+
+TEST_CASE("a forward pass alone fills a loop, a wave and two directions as their formulas say") {
+  // F = 1, p = 4, m = 8: (p-1)/v, 2(p-1)/v, p-2 beyond the work.
+  for (const auto& [schedule, fill] : {std::pair{"interleaved", 1.5}, std::pair{"hanayo", 3.0},
+                                       std::pair{"chimera", 2.0}, std::pair{"1f1b", 3.0}}) {
+    const Strategy s = pipeline(4, schedule, schedule == std::string("1f1b") ? 1 : 2);
+    const auto topology = star(4, BytesPerSecond{1e9});
+    cost::Router router(topology);
+    const auto stages = equal_stages(s, {1, 2});
+    const BuildInput input{.strategy = s,
+                           .stages = stages,
+                           .topology = topology,
+                           .router = router,
+                           .micro_batches = 8,
+                           .training = false};
+    const TaskGraph graph = build_tasks(input);
+    sim::IdealNetwork network(graph, topology.channels);
+    CAPTURE(schedule);
+    CHECK(sim::replay(graph, network).makespan.value == doctest::Approx(8 + fill));
+    CHECK(closed_form(input).step.value == doctest::Approx(8 + fill));
+  }
 }

@@ -195,3 +195,20 @@ TEST_CASE("neighbours lead through all parts of the model in order") {
     CHECK(part == part_count(shape));
   }
 }
+
+TEST_CASE("a forward pass alone ends under every placement and passes every part once") {
+  for (const Placement placement : {Placement::loop, Placement::wave, Placement::bidirectional}) {
+    for (int p = 1; p <= 6; ++p) {
+      for (const int m : {1, 4, 7, 12}) {
+        const int v = placement == Placement::bidirectional ? 2 : 4;
+        const PipelineShape shape{
+            .stages = p, .micro_batches = m, .chunks = v, .placement = placement};
+        const PipelineOrder order = forward_orders(shape);
+        CHECK_FALSE(find_deadlock(shape, order, false));
+        std::size_t forwards = 0;
+        for (const StageOrder& stage : order) { forwards += stage.size(); }
+        CHECK(forwards == static_cast<std::size_t>(m * part_count(shape)));
+      }
+    }
+  }
+}

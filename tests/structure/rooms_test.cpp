@@ -49,9 +49,11 @@ constexpr std::array kLibraries{
             "sim/input/(read_document|json_reader)\\.hpp|"
             "sim/input/.*\\.cpp|sim/cli/(print|trace)_.*\\.cpp"},
     Library{"pugixml.*", "sim/input/import/xml_document\\.cpp"},
-    Library{"simgrid/.*", "sim/simgrid_network\\.cpp"},
+    Library{"simgrid/.*", "sim/simgrid_network\\.cpp|sim/input/import/simgrid_platform\\.cpp"},
     Library{"CLI/.*", "sim/cli/options(\\.cpp|/.*)"},
-    Library{"(sys|unistd).*", "sim/simulate\\.cpp|sim/cli/write_file\\.cpp"},
+    // CUDA's part of the calibration is built by itself.
+    Library{"(cuda_runtime|cuda_bf16|cublasLt|nccl|nvml|dlfcn|unistd)\\.h", "sim/calibrate/cuda/.*"},
+    Library{"(sys|unistd).*", "sim/(simulate|input/import/run_apart|cli/write_file)\\.cpp"},
     // The standard library.
     Library{"[a-z_0-9]+", ".*"}};
 

@@ -35,6 +35,9 @@ void add_what(CLI::App& net, NetOptions& options) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAMES");
+  net.add_option("--program", options.program,
+                 "Steps of one's own: MSCCL XML or JSON, instead of --op and --algorithm")
+      ->type_name("FILE");
   net.add_option("--fidelity", options.fidelity,
                  "aggregated: steps added up; steps: every step an event (aggregated)")
       ->check(one_of({"aggregated", "steps"}))

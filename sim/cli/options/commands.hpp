@@ -12,6 +12,7 @@ Added add_explain(CLI::App& app);
 Added add_net(CLI::App& app);
 Added add_jobs(CLI::App& app);
 Added add_topo(CLI::App& app);
+Added add_import(CLI::App& app);
 Added add_synthesise(CLI::App& app);
 
 }  // namespace tsim::cli

@@ -40,9 +40,9 @@ void check_size(const Place& nodes, const cost::ClusterDesign& design) {
     nodes.fail(std::to_string(devices) + " devices",
                "at most " + std::to_string(kMostDevices) + " devices");
   } else if (const double links = link_count(design); links > kMostLinks) {
-    nodes.fail("nodes and a fabric of " + std::to_string(std::llround(std::min(links, 1e18))) +
-                   " links",
-               "at most " + std::to_string(std::llround(kMostLinks)) + " links");
+    nodes.fail(
+        "nodes and a fabric of " + std::to_string(std::llround(std::min(links, 1e18))) + " links",
+        "at most " + std::to_string(std::llround(kMostLinks)) + " links");
   }
 }
 

@@ -5,6 +5,7 @@
 #include "sim/input/clusters/read_design.hpp"
 #include "sim/input/clusters/read_link.hpp"
 #include "sim/input/clusters/read_tuning.hpp"
+#include "sim/input/clusters/routes.hpp"
 #include "sim/input/clusters/words.hpp"
 #include "sim/input/suggest.hpp"
 
@@ -42,6 +43,7 @@ class GraphReader {
     if (t_.devices.empty()) { devices.fail(devices.found(), "a list of the devices' names"); }
     read_node_kinds(in_.take("node_kinds"));
     read_torus(in_.take("torus"));
+    t_.routes = read_routes(in_.take("routes"), t_);
     t_.tuning = read_tuning(in_.take("tuning"));
     in_.finish();
     count_nodes(devices);
@@ -122,8 +124,7 @@ class GraphReader {
     t_.device_nic.push_back(optional_vertex(in.take("nic"), "a NIC"));
     t_.device_reducer.push_back(optional_vertex(in.take("reducer"), "a switch"));
     const VertexId peers = optional_vertex(in.take("peers_through"), "host memory");
-    t_.device_staging.push_back(
-        {peers, optional_vertex(in.take("nic_through"), "host memory")});
+    t_.device_staging.push_back({peers, optional_vertex(in.take("nic_through"), "host memory")});
     in.finish();
   }
 
@@ -146,8 +147,7 @@ class GraphReader {
 
   void read_node_kinds(const Place& place) {
     for (const Place& kind : read_entries(place)) {
-      t_.node_kind.push_back(
-          static_cast<std::int32_t>(read_count(kind, {-1, kMostDevices})));
+      t_.node_kind.push_back(static_cast<std::int32_t>(read_count(kind, {-1, kMostDevices})));
     }
   }
 
@@ -188,8 +188,9 @@ class GraphReader {
     cluster_.nodes = node + 1;
     cluster_.devices_per_node = static_cast<int>(in_first);
     if (t_.node_kind.size() > index(cluster_.nodes)) {
-      in_.take("node_kinds").fail(std::to_string(t_.node_kind.size()) + " entries",
-                                  "one for each of " + std::to_string(cluster_.nodes) + " nodes");
+      in_.take("node_kinds")
+          .fail(std::to_string(t_.node_kind.size()) + " entries",
+                "one for each of " + std::to_string(cluster_.nodes) + " nodes");
     }
   }
 

@@ -83,9 +83,9 @@ class NodeReader {
       return;
     }
     if (count(host.cores) > sockets) {
-      host_.take("cores").fail(std::to_string(host.cores.size()) + " entries",
-                               "one for each socket, of which there are " +
-                                   std::to_string(sockets));
+      host_.take("cores").fail(
+          std::to_string(host.cores.size()) + " entries",
+          "one for each socket, of which there are " + std::to_string(sockets));
     }
     if (!(host.peer_access && host.nic_access) && !(host.memory.bandwidth.value > 0)) {
       host_.take("memory").fail("nothing", "a link to host memory, through which messages go");
@@ -129,8 +129,7 @@ class NodeReader {
     in.finish();
     if (bridges_.present() || switches_.present()) {
       (bridges_.present() ? bridges_ : switches_)
-          .fail("host bridges or switches beside \"pcie\"", "one of them",
-                "\"pcie\" makes both");
+          .fail("host bridges or switches beside \"pcie\"", "one of them", "\"pcie\" makes both");
     }
     const NodeDesign made = cost::pcie_design(shape);
     node_.host.bridges = made.host.bridges;
@@ -150,12 +149,13 @@ class NodeReader {
     nic.slot = read_slot(in.take("slot"), any_slot());
     nic.wire = required_link(in.take("wire"), {LinkKind::nic});
     const Place serves = in.take("serves");
+    const std::vector<InputError>& errors = in.source().problems->errors();
     for (const Place& entry : read_entries(serves)) {
+      const std::size_t before = errors.size();
       const int device = static_cast<int>(read_count(entry, {0, count(node_.devices) - 1}));
       nic.serves.push_back(device);
-      if (copies == 1 && served_.insert(device).second) { continue; }
-      entry.fail("device " + std::to_string(device) + " a second time",
-                 "one NIC that serves it");
+      if (errors.size() != before || (copies == 1 && served_.insert(device).second)) { continue; }
+      entry.fail("device " + std::to_string(device) + " a second time", "one NIC that serves it");
     }
     in.finish();
     node_.nics.insert(node_.nics.end(), static_cast<std::size_t>(copies), nic);

@@ -36,14 +36,17 @@ cost::PeerLink read_pair(const Place& place, int devices) {
   const std::vector<Place> parts = read_entries(place);
   if (!place.value->is_array()) { return {}; }
   if (parts.size() != 2 && parts.size() != 3) {
-    place.fail(std::to_string(parts.size()) + " entries", "[device, device] or [device, device, lanes]");
+    place.fail(std::to_string(parts.size()) + " entries",
+               "[device, device] or [device, device, lanes]");
     return {};
   }
   cost::PeerLink pair;
+  const std::size_t before = place.source->problems->errors().size();
   pair.a = static_cast<int>(read_count(parts[0], {0, devices - 1}));
   pair.b = static_cast<int>(read_count(parts[1], {0, devices - 1}));
   if (parts.size() == 3) { pair.lanes = static_cast<int>(read_count(parts[2], {1, kMostLanes})); }
-  if (pair.a == pair.b) {
+  const bool whole = place.source->problems->errors().size() == before;
+  if (whole && pair.a == pair.b) {
     place.fail("device " + std::to_string(pair.a) + " linked to itself", "two devices");
   }
   return pair;

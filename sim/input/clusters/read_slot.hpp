@@ -8,10 +8,10 @@ namespace tsim::sim {
 
 /// What a slot may refer to.
 struct SlotRule {
-  const cost::NodeDesign* node = nullptr;  // as far as it was read
-  int switches = 0;                        // of its PCIe switches, the first that may be named
-  int devices = 0;                         // the same of its devices
-  bool beside = false;                     // "beside": in the neighbouring slot of a device
+  const cost::NodeDesign* node = nullptr;   // as far as it was read
+  int switches = 0;                         // of its PCIe switches, the first that may be named
+  int devices = 0;                          // the same of its devices
+  bool beside = false;                      // "beside": in the neighbouring slot of a device
   std::optional<cost::LinkSpec> link = {};  // of slots that do not state theirs
 };
 

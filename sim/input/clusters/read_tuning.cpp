@@ -13,9 +13,7 @@ using enum cost::CollectiveOp;
 constexpr std::array kOps{all_reduce, reduce_scatter, all_gather, broadcast, reduce,
                           scatter,    gather,         all_to_all, send_recv, barrier};
 
-Seconds read_time(const Place& place) {
-  return {read_quantity(place, Dimension::time, 0.0, true)};
-}
+Seconds read_time(const Place& place) { return {read_quantity(place, Dimension::time, 0.0, true)}; }
 
 cost::Regime read_regime(Reader in) {
   cost::Regime regime;

@@ -115,12 +115,9 @@ Json to_json(const cost::TreeFabric& tree) {
 }
 
 Json to_json(const cost::Dragonfly& d) {
-  return {{"kind", "dragonfly"},
-          {"groups", d.groups},
-          {"routers", d.routers},
-          {"nodes_per_router", d.nodes_per_router},
-          {"local", link_json(d.local)},
-          {"global", link_json(d.global)}};
+  return {{"kind", "dragonfly"},         {"groups", d.groups},
+          {"routers", d.routers},        {"nodes_per_router", d.nodes_per_router},
+          {"local", link_json(d.local)}, {"global", link_json(d.global)}};
 }
 
 Json to_json(const cost::Torus& torus) {
@@ -137,7 +134,8 @@ Json to_json(const cost::ClusterDesign& design) {
   set_common_keys(json, design.name, design.devices, design.tuning);
   json["nodes"] = Json::array();
   for (const cost::NodeGroup& group : design.nodes) {
-    json["nodes"].push_back({{"count", group.count}, {"node", to_json(group.node, design.devices)}});
+    json["nodes"].push_back(
+        {{"count", group.count}, {"node", to_json(group.node, design.devices)}});
   }
   if (design.fabric != cost::Fabric{}) {
     json["fabric"] = std::visit([](const auto& fabric) { return to_json(fabric); }, design.fabric);

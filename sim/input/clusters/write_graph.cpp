@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string>
 
+#include "sim/input/clusters/routes.hpp"
 #include "sim/input/clusters/words.hpp"
 #include "sim/input/clusters/write_parts.hpp"
 #include "sim/input/write_cluster.hpp"
@@ -67,6 +68,7 @@ Json to_json(const cost::Cluster& cluster) {
   if (!t.torus.sizes.empty()) {
     json["torus"] = {{"sizes", t.torus.sizes}, {"first", name_at(t, t.torus.first)}};
   }
+  if (!t.routes.place.empty()) { json["routes"] = to_json(t.routes); }
   return json;
 }
 

@@ -11,9 +11,7 @@ namespace {
 
 std::string rate(BytesPerSecond value) { return quantity_text(value.value, Dimension::rate); }
 std::string time(Seconds value) { return quantity_text(value.value, Dimension::time); }
-std::string compute(FlopsPerSecond value) {
-  return quantity_text(value.value, Dimension::compute);
-}
+std::string compute(FlopsPerSecond value) { return quantity_text(value.value, Dimension::compute); }
 std::string size(Bytes value) { return quantity_text(to_double(value), Dimension::size); }
 
 /// Whether the device is that which its file's name finds wherever tsim runs.

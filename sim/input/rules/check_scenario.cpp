@@ -6,7 +6,6 @@
 
 #include "sim/input/read_schedule.hpp"
 #include "sim/input/rules/divisors.hpp"
-#include "strategies/check_order.hpp"
 #include "strategies/schedule.hpp"
 
 namespace tsim::sim {
@@ -209,24 +208,13 @@ void check_schedule_keys(const Check& check) {
     check.fail("/strategy/micro_batch_group", text(s.micro_batch_group),
                "nothing with schedule \"" + s.schedule + "\"", "schedule = \"interleaved\"");
   }
+  if (s.zero > 0 && steps_each(s)) {
+    check.fail("/strategy/zero", text(s.zero),
+               "0 with schedule \"" + s.schedule + "\", whose stages step after every micro-batch");
+  }
   if (s.most_in_flight > 0 && s.schedule != "zb_auto") {
     check.fail("/strategy/most_in_flight", "a limit",
                "nothing with schedule \"" + s.schedule + "\"", "schedule = \"zb_auto\"");
-  }
-}
-
-/// Blocking exchanges of messages meet in one order on both sides, or never.
-void check_exchanges(const Check& check, int m) {
-  const Strategy& s = check.scenario.strategy;
-  if (!s.batched_p2p || s.schedule == "zb_auto") { return; }  // whose order follows from costs
-  const auto shape = strategies::shape_of(s, m);
-  const auto order =
-      check.scenario.workload.training
-          ? order_of(s, m, {})
-          : strategies::PipelineOrder(static_cast<std::size_t>(s.pipeline), forward_only(shape));
-  if (const auto cycle = find_deadlock(shape, order, true)) {
-    check.fail("/strategy/p2p", "\"batched\", which never ends: " + *cycle,
-               "\"async\" with schedule \"" + s.schedule + "\"");
   }
 }
 
@@ -238,7 +226,6 @@ void check_schedule(const Check& check) {
   const std::int64_t m = micro_batches(check.scenario);
   if (m < 1 || m > kMostMicroBatches || w.global_batch % (w.micro_batch * s.data) != 0) { return; }
   check_schedule_keys(check);
-  const std::size_t before = check.problems.errors().size();
   const strategies::Schedule* const schedule = strategies::schedule_named(s.schedule);
   if (schedule == nullptr) {
     check_own_order(check, m);
@@ -250,7 +237,6 @@ void check_schedule(const Check& check) {
     const auto demand = schedule->demand(strategies::shape_of(s, static_cast<int>(m)));
     if (demand) { fail_demand(check, *demand, m); }
   }
-  if (check.problems.errors().size() == before) { check_exchanges(check, static_cast<int>(m)); }
 }
 
 /// A table of learned positions has no row beyond its last.

@@ -16,6 +16,10 @@ namespace {
 
 const std::string kFolder = std::string(TSIM_SOURCE_DIR) + "/tests/sim/input/data";
 
+cost::Device device_of(const std::string& name) {
+  return read_device(kFolder + "/devices/" + name + ".json");
+}
+
 struct Read {
   ClusterInput input;
   Texts problems;
@@ -77,8 +81,8 @@ cost::ClusterDesign rich_design() {
   NodeDesign hub = nvswitch_design(4, {{{125e9}, {2.5e-7}, true, 5}, {{100e9}, {2.5e-7}, true, 4}});
   hub.peers.reduces = true;
   hub.nics = {{{}, {{50e9}, {1e-6}}, {0, 1, 2, 3}}};
-  Device second = read_device("full", kFolder);
-  return {"rich", {read_device("plain", kFolder), second}, {{box, 2}, {hub, 3}}, {}, {}};
+  const cost::Device second = device_of("full");
+  return {"rich", {device_of("plain"), second}, {{box, 2}, {hub, 3}}, {}, {}};
 }
 
 }  // namespace
@@ -249,7 +253,7 @@ TEST_CASE("a written design is read back to the same") {
 }
 
 TEST_CASE("a written device has the same figures, and one that comes with tsim its name") {
-  const cost::Device full = read_device("full", kFolder);
+  const cost::Device full = device_of("full");
   const Json written = to_json(full);
   Problems problems;
   const Source source{.problems = &problems};
@@ -267,7 +271,7 @@ TEST_CASE("a written device has the same figures, and one that comes with tsim i
 
 TEST_CASE("a simple cluster's design is written and read back to the same") {
   cost::ClusterSpec spec;
-  spec.device = read_device("plain", kFolder);
+  spec.device = device_of("plain");
   spec.nodes = 2;
   spec.devices_per_node = 4;
   spec.network = {.nics_per_node = 3, .bandwidth = {12.5e9}, .latency = {5e-6}, .efficiency = 0.9};
