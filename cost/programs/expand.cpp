@@ -45,40 +45,6 @@ CollectiveProgram tree(CollectiveOp op, int n, int pieces) {
   return tree_program(op, trees, pieces);
 }
 
-/// At every distance a rank keeps the half of its run in which its own chunk lies.
-CollectiveProgram halving_doubling(CollectiveOp op, int ranks, int /*pieces*/) {
-  const int n = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
-  ProgramBuilder builder("halving_doubling", op, ranks, n);
-  for (int r = n; r < ranks; ++r) { builder.add(added(r, r - n, 0, n)); }
-  for (int distance = n / 2; distance >= 1; distance /= 2) {
-    for (int r = 0; r < n; ++r) {
-      const int partner = r ^ distance;
-      builder.add(added(r, partner, partner / distance * distance, distance));
-    }
-  }
-  for (int distance = 1; distance < n; distance *= 2) {
-    for (int r = 0; r < n; ++r) {
-      builder.add(handed(r, r ^ distance, r / distance * distance, distance));
-    }
-  }
-  for (int r = n; r < ranks; ++r) { builder.add(handed(r - n, r, 0, n)); }
-  return std::move(builder).finish();
-}
-
-CollectiveProgram bruck(CollectiveOp op, int n, int /*pieces*/) {
-  ProgramBuilder builder("bruck", op, n, n);
-  for (int reach = 1; reach < n; reach *= 2) {
-    const int blocks = std::min(reach, n - reach);
-    for (int r = 0; r < n; ++r) {
-      const int head = std::min(blocks, n - r);  // the run may pass the last chunk
-      const int to = (r + n - reach) % n;
-      builder.add(handed(r, to, r, head));
-      if (blocks > head) { builder.add(handed(r, to, 0, blocks - head)); }
-    }
-  }
-  return std::move(builder).finish();
-}
-
 /// From each rank to each other one, no two to the same one at a time.
 void everyone(ProgramBuilder& builder, int n, auto step) {
   for (int shift = 1; shift < n; ++shift) {

@@ -21,6 +21,7 @@ class Folded {
         reduce_(op == CollectiveOp::reduce_scatter) {}
 
   int n() const { return n_; }
+  void next_round() { builder_.next_round(); }
 
   /// A run of chunks from rank to rank, where it is not empty.
   void send(int from, int to, int first, int count) {
@@ -48,21 +49,116 @@ class Folded {
 
  private:
   int ranks_, n_;
-  ProgramBuilder builder_;
+  RoundsBuilder builder_;
   bool reduce_;
 };
 
+/// Steps that came into ranks or left them.
+class History {
+ public:
+  explicit History(int ranks) : latest_(index(ranks)) {}
+
+  void wait_for(int rank, int round, std::vector<StepId>& after) const {
+    const Rank& r = latest_[index(rank)];
+    const std::vector<StepId>& steps = r.round < round ? r.steps : r.before;
+    after.insert(after.end(), steps.begin(), steps.end());
+  }
+
+  void add(int rank, int round, StepId step) {
+    Rank& r = latest_[index(rank)];
+    if (r.round < round) {
+      r.before = std::exchange(r.steps, {});
+      r.round = round;
+    }
+    r.steps.push_back(step);
+  }
+
+ private:
+  struct Rank {
+    int round = -1;                     // the last that it had a part in
+    std::vector<StepId> steps, before;  // those of that round, and of the one before it
+  };
+  std::vector<Rank> latest_;
+};
+
+Step run_between(int from, int to, int chunk, int count, bool reduce) {
+  Step step{.from = from, .to = to, .source = chunk, .target = chunk, .count = count};
+  step.reduce = reduce;
+  return step;
+}
+
 }  // namespace
+
+CollectiveProgram RoundsBuilder::finish() && {
+  const CollectiveProgram data = std::move(builder_).finish();
+  CollectiveProgram program = data;
+  program.first = {0};
+  program.after.clear();
+  History history(data.ranks);
+  for (StepId i = 0; i < data.steps.size(); ++i) {
+    const Step& step = data.steps[i];
+    std::vector<StepId> after(dependencies(data, i).begin(), dependencies(data, i).end());
+    if (step.from != step.to) {
+      for (const int rank : {step.from, step.to}) { history.wait_for(rank, rounds_[i], after); }
+      for (const int rank : {step.from, step.to}) { history.add(rank, rounds_[i], i); }
+    }
+    std::ranges::sort(after);
+    after.erase(std::unique(after.begin(), after.end()), after.end());
+    program.after.insert(program.after.end(), after.begin(), after.end());
+    program.first.push_back(static_cast<std::uint32_t>(program.after.size()));
+  }
+  return program;
+}
+
+/// At every distance a rank keeps the half of its run in which its own chunk lies.
+CollectiveProgram halving_doubling(CollectiveOp op, int ranks, int /*pieces*/) {
+  const int n = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
+  RoundsBuilder builder("halving_doubling", op, ranks, n);
+  for (int r = n; r < ranks; ++r) { builder.add(run_between(r, r - n, 0, n, true)); }
+  for (int distance = n / 2; distance >= 1; distance /= 2) {
+    builder.next_round();
+    for (int r = 0; r < n; ++r) {
+      const int partner = r ^ distance;
+      builder.add(run_between(r, partner, partner / distance * distance, distance, true));
+    }
+  }
+  for (int distance = 1; distance < n; distance *= 2) {
+    builder.next_round();
+    for (int r = 0; r < n; ++r) {
+      builder.add(run_between(r, r ^ distance, r / distance * distance, distance, false));
+    }
+  }
+  builder.next_round();
+  for (int r = n; r < ranks; ++r) { builder.add(run_between(r - n, r, 0, n, false)); }
+  return std::move(builder).finish();
+}
+
+CollectiveProgram bruck(CollectiveOp op, int n, int /*pieces*/) {
+  RoundsBuilder builder("bruck", op, n, n);
+  for (int reach = 1; reach < n; reach *= 2) {
+    const int blocks = std::min(reach, n - reach);
+    for (int r = 0; r < n; ++r) {
+      const int head = std::min(blocks, n - r);  // the run may pass the last chunk
+      const int to = (r + n - reach) % n;
+      builder.add(run_between(r, to, r, head, false));
+      if (blocks > head) { builder.add(run_between(r, to, 0, blocks - head, false)); }
+    }
+    builder.next_round();
+  }
+  return std::move(builder).finish();
+}
 
 CollectiveProgram halving(CollectiveOp op, int ranks, int /*pieces*/) {
   Folded f("halving", op, ranks);
   for (int r = f.n(); r < ranks; ++r) { f.send(r, r - f.n(), 0, ranks); }
   for (int distance = f.n() / 2; distance >= 1; distance /= 2) {
+    f.next_round();
     for (int r = 0; r < f.n(); ++r) {
       const int to = r ^ distance;
       f.send_run(r, to, to / distance * distance, distance);
     }
   }
+  f.next_round();
   for (int r = f.n(); r < ranks; ++r) { f.replace(r - f.n(), r, r); }
   return std::move(f).program();
 }
@@ -71,10 +167,12 @@ CollectiveProgram doubling(CollectiveOp op, int ranks, int /*pieces*/) {
   Folded f("doubling", op, ranks);
   for (int r = f.n(); r < ranks; ++r) { f.send(r, r - f.n(), r, 1); }
   for (int distance = 1; distance < f.n(); distance *= 2) {
+    f.next_round();
     for (int r = 0; r < f.n(); ++r) {
       f.send_run(r, r ^ distance, r / distance * distance, distance);
     }
   }
+  f.next_round();
   for (int r = f.n(); r < ranks; ++r) {
     f.send(r - f.n(), r, 0, r);
     f.send(r - f.n(), r, r + 1, ranks - r - 1);
@@ -86,7 +184,7 @@ CollectiveProgram doubling(CollectiveOp op, int ranks, int /*pieces*/) {
 /// set are put side by side, sent 2^k further in one message, and spread out again.
 CollectiveProgram bruck_exchange(CollectiveOp op, int n, int /*pieces*/) {
   const int rounds = n > 1 ? std::bit_width(static_cast<unsigned>(n - 1)) : 0;
-  ProgramBuilder builder("bruck", op, n, n, 2 * rounds * n);
+  RoundsBuilder builder("bruck", op, n, n, 2 * rounds * n);
   struct Place {
     Buffer buffer = Buffer::input;
     int chunk = 0;
@@ -115,6 +213,7 @@ CollectiveProgram bruck_exchange(CollectiveOp op, int n, int /*pieces*/) {
       }
       move(r, (r + (1 << k)) % n, {Buffer::scratch, packed}, {Buffer::scratch, arrived}, blocks);
     }
+    builder.next_round();
   }
   for (int r = 0; r < n; ++r) {
     for (int j = 0; j < n; ++j) {

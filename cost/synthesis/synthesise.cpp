@@ -126,6 +126,7 @@ class Contest {
       run(i, result, done++ == 0);
       if (progress_) { progress_(done, static_cast<int>(order.size())); }
     }
+    prefer_few_steps(result);
     result.program = std::move(entries_[result.winner].program);
     result.costs = entries_[result.winner].costs;
     result.candidates = std::move(candidates_);
@@ -138,16 +139,35 @@ class Contest {
     CollectiveProgram program;
   };
 
+  /// A program whose time is so near to the best one's is as good.
+  static constexpr double kNear = 1.005;
+
   void run(std::size_t i, Synthesis& best, bool first) {
-    constexpr double kSame = 1e-9;
     Candidate& candidate = candidates_[i];
-    const double wanted = best.time.value * (1 - kSame);
-    candidate.judged = first || candidate.of_library || candidate.least.value < wanted;
+    candidate.judged =
+        first || candidate.of_library || candidate.least.value < best.time.value * kNear;
     if (!candidate.judged) { return; }
     candidate.time = judge_(entries_[i].program, entries_[i].costs);
-    if (first || candidate.time.value < wanted) {
+    if (first || candidate.time < best.time) {
       best.time = candidate.time;
       best.winner = i;
+    }
+  }
+
+  /// Of those near the best one that are no slower than all of the library's, the one with the
+  /// fewest steps.
+  void prefer_few_steps(Synthesis& best) const {
+    double limit = best.time.value * kNear;
+    for (const Candidate& c : candidates_) {
+      if (c.of_library) { limit = std::min(limit, c.time.value); }
+    }
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      const Candidate& c = candidates_[i];
+      const bool good = c.judged && c.time.value <= limit;
+      if (good && c.steps < candidates_[best.winner].steps) {
+        best.time = c.time;
+        best.winner = i;
+      }
     }
   }
 

@@ -37,7 +37,7 @@ struct Candidate {
   std::size_t steps = 0;
   Seconds least{};     // that it can take: its longest chain of steps, its busiest channel
   Seconds time{};      // as judged
-  bool judged = true;  // false: its least time is no better than the best one's time
+  bool judged = true;  // false: its least time is beyond the best one's
 };
 
 struct Synthesis {
@@ -54,8 +54,8 @@ struct Synthesis {
 /// tastes, several numbers of pieces), an order of steps for every connection, and neighbouring
 /// chunks joined where nothing waits longer for it. An all-reduce is a reduce-scatter and an
 /// all-gather, a reduce to one rank and a broadcast from it, or, for small payloads, everybody's
-/// buffer sent to everybody. Never slower than any program of the library that keeps to the links
-/// and is judged. Equal input gives equal programs.
+/// buffer sent to everybody. Of programs within half a per cent the one with the fewest steps is
+/// taken, but none that is slower than a program of the library. Equal input gives equal programs.
 /// 2 to 64 distinct devices, payload >= 0; an operation that moves data between them, not
 /// send_recv. Throws Unreachable when the links do not lead from every rank to every other one.
 Synthesis synthesise(const SynthesisRequest& request, Router& router, const Judge& judge,

@@ -27,7 +27,7 @@ std::vector<const Candidate*> shown(const cost::Synthesis& s) {
     if (c.judged) { all.push_back(&c); }
   }
   std::ranges::stable_sort(all, {}, [&](const Candidate* c) {
-    return std::pair{c->time, c != &s.candidates[s.winner]};
+    return std::pair{c != &s.candidates[s.winner], c->time};
   });
   int made = 0;
   std::erase_if(all, [&](const Candidate* c) { return !c->of_library && ++made > kMade; });
@@ -57,7 +57,7 @@ void print_candidates(const SynthesisAnswer& a, std::ostream& out) {
   const auto run = std::ranges::count(s.candidates, true, &Candidate::judged);
   out << "\n"
       << run << " of " << s.candidates.size()
-      << " programs were run; the others cannot be faster than the best\n";
+      << " programs were run; the others take longer at least\n";
 }
 
 /// Channels by the time that their bytes take, the longest first.

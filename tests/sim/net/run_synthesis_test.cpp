@@ -135,8 +135,8 @@ TEST_CASE("where rings are best the time is theirs to a per cent") {
   }
 }
 
-// Allowed the ways of one ring in one direction only: 3/4 S over every way and one latency at least,
-// at most three rounds of alpha + S / (n B).
+// Allowed the ways of one ring in one direction only: 3/4 S over every way and one latency at
+// least, at most three rounds of alpha + S / (n B).
 TEST_CASE("only allowed ways are used") {
   Bench b(nvswitch_node(4, {300e9}, {3e-6}));
   SynthesisRequest request{all_gather, first_devices(4), 12_MB, 1};

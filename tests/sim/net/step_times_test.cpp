@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "cost/programs/lay_out.hpp"
 #include "sim/run_program.hpp"
@@ -29,7 +28,8 @@ struct Named {
 double by_steps(Bench& b, Named named, const std::vector<int>& devices, Bytes payload) {
   const auto program = program_on(named.op, named.algorithm, devices, payload, b.router);
   REQUIRE(program.has_value());
-  CHECK(fault(*program).value_or("none") == "none");
+  const bool has_demand = named.op != send_recv && named.op != barrier;
+  if (has_demand) { CHECK(fault(*program).value_or("none") == "none"); }
   const ProgramRun run{&*program, devices, payload,
                        b.plan(named.op, named.algorithm, devices, payload).costs};
   return run_programs({&run, 1}, b.router).last.value;
@@ -37,7 +37,7 @@ double by_steps(Bench& b, Named named, const std::vector<int>& devices, Bytes pa
 
 }  // namespace
 
-TEST_CASE("algorithms in lockstep take the sum of their steps for any number of ranks") {
+TEST_CASE("algorithms in rounds take the sum of their steps for any number of ranks") {
   Bench b(nvswitch_node(17, {300e9}, {3e-6}));
   for (const Named named : {Named{all_reduce, "ring"},
                             {all_reduce, "direct"},
@@ -55,6 +55,9 @@ TEST_CASE("algorithms in lockstep take the sum of their steps for any number of 
                             {all_to_all, "direct"},
                             {all_to_all, "bruck"},
                             {send_recv, "direct"},
+                            {all_reduce, "halving_doubling"},
+                            {reduce_scatter, "halving"},
+                            {all_gather, "doubling"},
                             {barrier, "dissemination"}}) {
     for (const int n : kRanks) {
       CAPTURE(name_of(named.op));
@@ -64,24 +67,6 @@ TEST_CASE("algorithms in lockstep take the sum of their steps for any number of 
       const Bytes payload = named.op == barrier ? 0_B : 84_MB;
       CHECK(by_steps(b, named, devices, payload) ==
             Approx(b.seconds(named.op, named.algorithm, devices, payload)).epsilon(1e-9));
-    }
-  }
-}
-
-// Ranks beyond the power of two fold into others, whose partners need not wait for that.
-TEST_CASE("halving and doubling take the sum of their steps, or less where ranks fold") {
-  Bench b(nvswitch_node(17, {300e9}, {3e-6}));
-  for (const Named named : {Named{all_reduce, "halving_doubling"},
-                            {reduce_scatter, "halving"},
-                            {all_gather, "doubling"}}) {
-    for (const int n : kRanks) {
-      CAPTURE(named.algorithm);
-      CAPTURE(n);
-      const auto devices = first_devices(n);
-      const double steps = by_steps(b, named, devices, 84_MB);
-      const double sum = b.seconds(named.op, named.algorithm, devices, 84_MB);
-      CHECK(steps <= sum * (1 + 1e-9));
-      CHECK(steps >= sum * (std::has_single_bit(static_cast<unsigned>(n)) ? 1 - 1e-9 : 0.6));
     }
   }
 }
@@ -111,16 +96,20 @@ TEST_CASE("a star's root moves the whole buffer to or from every rank") {
   }
 }
 
-// Two nodes of four with a NIC for each rank: 3/4 S inside, then (1/2) S / 4 between nodes.
+// Two nodes of four with a NIC for each rank: 3/4 S inside at 300 GB/s, (1/2) S / 4 between nodes
+// at 25, at the same time once all pieces are on their way, or one after the other; 3 + 1
+// latencies.
 TEST_CASE("half of a hierarchical all-reduce takes half of its time") {
   Bench b(nvswitch_cluster(2, 4, {.nics_per_node = 4, .bandwidth = {25e9}, .latency = {5e-6}}));
   const auto devices = first_devices(8);
-  const double whole = b.seconds(all_reduce, "hierarchical", devices, 64_MiB);
+  const double s = to_double(64_MiB), inside = 0.75 * s / 300e9, between = s / 8 / 25e9;
+  const double latency = 3 * 3e-6 + 5e-6;
   for (const CollectiveOp op : {reduce_scatter, all_gather}) {
-    CHECK(b.seconds(op, "hierarchical", devices, 64_MiB) == Approx(whole / 2).epsilon(1e-9));
+    CHECK(b.seconds(op, "hierarchical", devices, 64_MiB) ==
+          Approx(between + latency).epsilon(1e-9));
     const double steps = by_steps(b, {op, "hierarchical"}, devices, 64_MiB);
-    CHECK(steps >= b.seconds(op, "hierarchical", devices, 64_MiB) * (1 - 1e-9));
-    CHECK(steps <= b.seconds(op, "hierarchical", devices, 64_MiB) * 1.1);
+    CHECK(steps >= between);
+    CHECK(steps <= inside + between + latency);
   }
 }
 
@@ -135,7 +124,7 @@ TEST_CASE("a torus's program goes both ways round each dimension") {
   const auto devices = first_devices(16);
   const double sum = b.seconds(all_reduce, "torus", devices, 64_MiB);
   const double steps = by_steps(b, {all_reduce, "torus"}, devices, 64_MiB);
-  CHECK(steps >= sum * (1 - 1e-9));
+  CHECK(steps >= 0.75 * to_double(64_MiB) / 10e9);
   CHECK(steps <= sum * 1.1);
 }
 
