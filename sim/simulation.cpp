@@ -23,8 +23,7 @@ Simulation run_scenario(const Scenario& scenario) {
   const cost::Topology& topology = scenario.cluster.topology;
   Simulation result;
   result.model = build_model(scenario.model, build_options(scenario));
-  const auto present =
-      kinds_of_stages(strategies::Layout(scenario.strategy), topology.device_kind);
+  const auto present = kinds_of_stages(strategies::Layout(scenario.strategy), topology.device_kind);
   auto plans = plan_stages(result.model, scenario.strategy, kinds, present);
   result.stages = slowest_plans(plans, present);
   std::vector<strategies::KindPlan> by_kind;

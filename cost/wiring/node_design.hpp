@@ -63,8 +63,8 @@ struct HostDesign {
   LinkSpec bridge{};           // bridge to its socket's die; crossed between bridges and to memory
   LinkSpec memory{BytesPerSecond{0}, {}, false};  // of each socket to its DRAM; rate 0: left out
   LinkSpec socket_link{};                         // between every two sockets (UPI, QPI, xGMI)
-  bool peer_access = true;  // false: devices reach each other through host memory only
-  bool nic_access = true;   // false: devices reach NICs through host memory only
+  bool peer_access = true;         // false: devices reach each other through host memory only
+  bool nic_access = true;          // false: devices reach NICs through host memory only
   std::vector<std::string> cores;  // by socket: "0-23,48-71"; empty: not known
   bool operator==(const HostDesign&) const = default;
 };

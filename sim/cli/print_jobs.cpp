@@ -45,8 +45,8 @@ void print_jobs_text(const cost::Cluster& cluster, const std::vector<sim::Job>& 
   std::vector<std::vector<std::string>> rows;
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const sim::JobTimes& t = report.jobs[j];
-    rows.push_back({numbered(jobs, j), ranges(jobs[j].devices), format(t.alone),
-                    format(t.beside), percent(slowdown(t))});
+    rows.push_back({numbered(jobs, j), ranges(jobs[j].devices), format(t.alone), format(t.beside),
+                    percent(slowdown(t))});
   }
   print_table(out,
               {{"job"},

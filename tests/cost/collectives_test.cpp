@@ -275,7 +275,8 @@ TEST_CASE("ranks renamed within a symmetric node change nothing") {
 TEST_CASE("an unknown algorithm is refused with the names there are") {
   Bench b(nvswitch_node(2, {300e9}, {3e-6}));
   CHECK_THROWS_WITH_AS(b.plan(CollectiveOp::reduce_scatter, "rnig", {0, 1}, 1_MiB),
-                       "found \"rnig\", expected auto, ring, direct, halving, hierarchical (algorithms of reduce_scatter)",
+                       "found \"rnig\", expected auto, ring, direct, halving, hierarchical "
+                       "(algorithms of reduce_scatter)",
                        std::invalid_argument);
 }
 

@@ -115,8 +115,8 @@ TEST_CASE("planes of unequal rates are as one of their sum") {
   const auto all_reduce = [](const cost::Cluster& cluster) {
     cost::Router router(cluster.topology);
     const std::vector<int> all{0, 1, 2, 3, 4, 5, 6, 7};
-    const auto plan = plan_collective(cost::CollectiveOp::all_reduce, "ring", all,
-                                      Bytes{1LL << 30}, router);
+    const auto plan =
+        plan_collective(cost::CollectiveOp::all_reduce, "ring", all, Bytes{1LL << 30}, router);
     return time_alone(plan, cluster.topology, router).value;
   };
   CHECK(all_reduce(four) == Approx(all_reduce(one)).epsilon(0.02));

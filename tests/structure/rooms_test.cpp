@@ -52,8 +52,10 @@ constexpr std::array kLibraries{
     Library{"simgrid/.*", "sim/simgrid_network\\.cpp|sim/input/import/simgrid_platform\\.cpp"},
     Library{"CLI/.*", "sim/cli/options(\\.cpp|/.*)"},
     // CUDA's part of the calibration is built by itself.
-    Library{"(cuda_runtime|cuda_bf16|cublasLt|nccl|nvml|dlfcn|unistd)\\.h", "sim/calibrate/cuda/.*"},
-    Library{"(sys|unistd).*", "sim/(simulate|input/import/run_apart|cli/write_file)\\.cpp"},
+    Library{"(cuda_runtime|cuda_bf16|cublasLt|nccl|nvml|dlfcn|unistd)\\.h",
+            "sim/calibrate/cuda/.*"},
+    Library{"(sys|unistd).*",
+            "sim/(simulate|input/import/run_apart|cli/(write_file|command_synthesise))\\.cpp"},
     // The standard library.
     Library{"[a-z_0-9]+", ".*"}};
 

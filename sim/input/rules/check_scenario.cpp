@@ -40,8 +40,7 @@ std::string text(std::int64_t n) { return std::to_string(n); }
 
 /// Degrees times each other are the devices.
 void check_degrees(const Check& check, std::int64_t devices) {
-  if (devices == 0 ||
-      !check.clean({"/strategy/tensor", "/strategy/pipeline", "/strategy/data"})) {
+  if (devices == 0 || !check.clean({"/strategy/tensor", "/strategy/pipeline", "/strategy/data"})) {
     return;
   }
   // Degrees are bounded by 1e6 each, so the product fits.

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <random>
 #include <string>
@@ -68,6 +69,12 @@ double rate_between(const std::string& text, int a, int b) {
     least = std::min(least, rate);
   }
   return least;
+}
+
+/// A tab in place of each ~.
+std::string with_tabs(std::string text) {
+  std::replace(text.begin(), text.end(), '~', '\t');
+  return text;
 }
 
 }  // namespace
@@ -160,7 +167,7 @@ TEST_CASE("one device, no columns behind the cells, and the words of other vendo
   const cost::ClusterDesign npus = design_of("NPU0 NPU1\nNPU0 X HCCS\nNPU1 HCCS X\n");
   CHECK(npus.devices[0].name == "ascend910");
   CHECK(npus.nodes[0].node.peers.pairs.size() == 1);
-  const cost::NodeDesign amd = design_of(R"(
+  const cost::NodeDesign amd = design_of(with_tabs(R"(
 ===== Weight between two GPUs =====
        GPU0   GPU1
 GPU0   0      15
@@ -171,10 +178,10 @@ GPU0   0      XGMI   PCIE
 GPU1   XGMI   0      PCIE
 GPU2   PCIE   PCIE   0
 ===== Numa Nodes =====
-GPU[0]		: (Topology) Numa Node: 0
-GPU[1]		: (Topology) Numa Node: 0
-GPU[2]		: (Topology) Numa Node: 1
-)")
+GPU[0]~~: (Topology) Numa Node: 0
+GPU[1]~~: (Topology) Numa Node: 0
+GPU[2]~~: (Topology) Numa Node: 1
+)"))
                                    .nodes[0]
                                    .node;
   CHECK(amd.peers.pairs == std::vector<cost::PeerLink>{{0, 1, 1}});
