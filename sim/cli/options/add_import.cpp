@@ -62,7 +62,7 @@ Added add_import(CLI::App& app) {
       ->check(count_from(1))
       ->type_name("COUNT");
   import.add_option("--pcie", options.pcie, "Generation of PCIe links without a speed")
-      ->check(CLI::Range(1, 7))
+      ->check(CLI::Range(1, 7).description(""))
       ->type_name("COUNT");
   import.add_option("--nvlink", options.nvlink, "Rate of one NVLink, per direction")
       ->check(rate())

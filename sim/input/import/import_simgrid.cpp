@@ -60,8 +60,8 @@ Kinds kinds_of(const Platform& platform, const ImportOptions& options,
     kinds.of_host.push_back(entry->second);
   }
   assumptions.emplace_back(
-      "devices: each host's speed, cores together, for every number format; memory and the rest of "
-      "the device file cpu; --device sets another");
+      "devices: each host's speed, cores together; number formats, memory and the rest of the "
+      "device file cpu; --device sets another");
   return kinds;
 }
 
