@@ -19,7 +19,7 @@ std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 /// Pieces in which each of `lanes` trees or chains hands on its part.
 int pieces_of(Bytes payload, std::size_t lanes) {
-  constexpr std::int64_t kPiece = 128 * 1024, kMost = 128;
+  constexpr std::int64_t kPiece = std::int64_t{128} * 1024, kMost = 128;
   const std::int64_t part = payload.value / static_cast<std::int64_t>(lanes);
   return static_cast<int>(std::clamp<std::int64_t>(part / kPiece, 1, kMost));
 }
