@@ -118,8 +118,8 @@ class Plot {
 
   void curve(const std::vector<double>& sizes, const std::vector<double>& values, const Axis& x,
              const Axis& y, std::size_t series) {
-    out_ << "<polyline fill=\"none\" stroke=\"" << colour(series)
-         << "\" stroke-width=\"2\" points=\"";
+    out_ << R"(<polyline fill="none" stroke=")" << colour(series)
+         << R"(" stroke-width="2" points=")";
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (values[i] > 0 && sizes[i] > 0) {
         out_ << x.at(sizes[i]) << ',' << y.at(values[i]) << ' ';
@@ -144,7 +144,7 @@ void print_net_svg(const NetAnswer& a, std::ostream& out) {
       rates.values.back().push_back(bus_bandwidth(row, a.request->op) / 1e9);
     }
   }
-  out << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << kLeft + 2 * kWidth + kGap + 30
+  out << R"(<svg xmlns="http://www.w3.org/2000/svg" width=")" << kLeft + 2 * kWidth + kGap + 30
       << "\" height=\"" << kTop + kHeight + 50
       << "\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
          "fill=\"white\"/>\n";
