@@ -18,10 +18,35 @@ using synthesis::Ways;
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-/// Time that the program's longest chain of steps takes, or its busiest channel.
-double least_time(const CollectiveProgram& p, double payload, const Ways& ways) {
+/// Seconds that the busiest channel carries a program's steps, and the busiest one inside nodes.
+struct Busiest {
+  double all = 0, inside = 0;
+};
+
+Busiest busiest(const CollectiveProgram& p, double payload, const Ways& ways,
+                const Topology& topology) {
+  std::vector<double> busy(ways.paces().size(), 0);
+  for (const Step& s : p.steps) {
+    if (s.from == s.to) { continue; }
+    for (const int c : ways.channels(s.from, s.to)) {
+      busy[index(c)] += s.count * payload / p.chunks * ways.paces()[index(c)];
+    }
+  }
+  Busiest found;
+  for (std::size_t c = 0; c < busy.size(); ++c) {
+    const LinkKind kind = topology.channels[index(ways.channel(static_cast<int>(c)))].kind;
+    found.all = std::max(found.all, busy[c]);
+    if (kind != LinkKind::nic && kind != LinkKind::fabric) {
+      found.inside = std::max(found.inside, busy[c]);
+    }
+  }
+  return found;
+}
+
+/// Time that the program's longest chain of steps takes.
+double longest_chain(const CollectiveProgram& p, double payload, const Ways& ways) {
   const double chunk = payload / p.chunks;
-  std::vector<double> busy(ways.paces().size(), 0), end(p.steps.size(), 0);
+  std::vector<double> end(p.steps.size(), 0);
   std::map<std::tuple<int, int, int>, double> sent;  // by connection: when its wires are free
   double last = 0;
   for (StepId i = 0; i < p.steps.size(); ++i) {
@@ -30,16 +55,12 @@ double least_time(const CollectiveProgram& p, double payload, const Ways& ways) 
     for (const StepId before : dependencies(p, i)) { start = std::max(start, end[before]); }
     end[i] = start;
     if (s.from == s.to) { continue; }
-    const double bytes = s.count * chunk;
-    for (const int c : ways.channels(s.from, s.to)) {
-      busy[index(c)] += bytes * ways.paces()[index(c)];
-    }
     double& free = sent[{s.from, s.to, s.channel}];
-    free = std::max(start, free) + bytes * ways.pace(s.from, s.to);
+    free = std::max(start, free) + s.count * chunk * ways.pace(s.from, s.to);
     end[i] = free + ways.latency(s.from, s.to);
     last = std::max(last, end[i]);
   }
-  return busy.empty() ? last : std::max(last, *std::ranges::max_element(busy));
+  return last;
 }
 
 /// A library's regime, and the wires as its steps see them.
@@ -57,9 +78,14 @@ std::vector<View> views_of(const SynthesisRequest& request, Router& router) {
   return views;
 }
 
-StepCosts costs_of(const Regime& regime, double payload) {
+/// What the regime asks for; its ranks' memory is passed beside the wires between nodes, as the
+/// planner counts it.
+StepCosts costs_of(const Regime& regime, double payload, const Busiest& busy) {
   StepCosts costs{regime.start, regime.step, regime.network_step, regime.least, regime.share};
-  if (regime.buffer < kUnlimited) { costs.once += Seconds{payload / regime.buffer.value}; }
+  if (regime.buffer < kUnlimited) {
+    const double inside = busy.inside + payload / regime.buffer.value;
+    costs.once += Seconds{std::max(0.0, inside - busy.all)};
+  }
   return costs;
 }
 
@@ -70,12 +96,14 @@ struct Outlook {
   Seconds least;
 };
 
-Outlook outlook_for(const CollectiveProgram& program, double payload, std::span<const View> views) {
+Outlook outlook_for(const CollectiveProgram& program, double payload, std::span<const View> views,
+                    const Topology& topology) {
   Outlook best;
   for (std::size_t v = 0; v < views.size(); ++v) {
-    const StepCosts costs = costs_of(*views[v].regime, payload);
-    const Seconds path{least_time(program, payload, views[v].ways)};
-    const Seconds least = std::max(costs.least, costs.once + path);
+    const Busiest busy = busiest(program, payload, views[v].ways, topology);
+    const StepCosts costs = costs_of(*views[v].regime, payload, busy);
+    const Seconds wires{std::max(busy.all, longest_chain(program, payload, views[v].ways))};
+    const Seconds least = std::max(costs.least, costs.once + wires);
     if (v == 0 || least < best.least) { best = {v, costs, least}; }
   }
   return best;
@@ -90,12 +118,36 @@ Unreachable unreachable(const SynthesisRequest& request, const Topology& topolog
   return {name(0), name(static_cast<int>(request.devices.size()) - 1)};
 }
 
-/// No regime is faster than the one whose bound is least.
-synthesis::LowerBound bound_over(const SynthesisRequest& request, std::span<const View> views) {
+/// Whether nothing is slower in `a` than in `b`.
+bool as_fast(const Regime& a, const Regime& b) {
+  return a.start <= b.start && a.step <= b.step && a.network_step <= b.network_step &&
+         a.least <= b.least && a.share >= b.share;
+}
+
+/// The regimes that some algorithm of the operation can run in, without those that another one of
+/// them is as fast as.
+std::vector<Regime> fastest_regimes(const SynthesisRequest& request, std::span<const View> views,
+                                    const Tuning& tuning) {
+  std::vector<Regime> fastest;
+  const auto consider = [&](const Regime& r) {
+    if (r.op && *r.op != request.op) { return; }
+    if (std::ranges::any_of(fastest, [&](const Regime& f) { return as_fast(f, r); })) { return; }
+    std::erase_if(fastest, [&](const Regime& f) { return as_fast(r, f); });
+    fastest.push_back(r);
+  };
+  for (const View& view : views) { consider(*view.regime); }
+  for (const Regime& r : tuning.regimes) { consider(r); }
+  return fastest;
+}
+
+/// The least of the bounds in all regimes.
+synthesis::LowerBound bound_over(const SynthesisRequest& request, std::span<const View> views,
+                                 Router& router) {
   std::optional<synthesis::LowerBound> least;
-  for (const View& view : views) {
-    synthesis::LowerBound bound = synthesis::lower_bound(request.op, request.payload, view.ways);
-    bound.time = std::max(bound.time + view.regime->start, view.regime->least);
+  for (const Regime& r : fastest_regimes(request, views, router.topology().tuning)) {
+    const Ways ways(request.devices, request.links, r, router);
+    synthesis::LowerBound bound = synthesis::lower_bound(request.op, request.payload, ways);
+    bound.time = std::max(bound.time + r.start, r.least);
     if (!least || bound.time < least->time) { least = std::move(bound); }
   }
   return *least;
@@ -194,12 +246,12 @@ Synthesis synthesise(const SynthesisRequest& request, Router& router, const Judg
     contest.enter({p.name, true, p.protocol}, p.costs, std::move(p.program));
   }
   for (MadeProgram& made : made_programs(request, views[0].ways)) {
-    const Outlook outlook = outlook_for(made.program, payload, views);
+    const Outlook outlook = outlook_for(made.program, payload, views, router.topology());
     contest.enter({made.name, false, views[outlook.view].regime->protocol, 0, outlook.least},
                   outlook.costs, std::move(made.program));
   }
   Synthesis result = std::move(contest).result();
-  result.bound = bound_over(request, views);
+  result.bound = bound_over(request, views, router);
   return result;
 }
 

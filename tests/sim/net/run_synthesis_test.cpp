@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cost/programs/lay_out.hpp"
+#include "cost/tunings.hpp"
 #include "sim/run_program.hpp"
 #include "tests/cost/synthesis/wires.hpp"
 
@@ -76,6 +77,22 @@ TEST_CASE("so they are on wires laid at random") {
     CAPTURE(seed);
     for (const CollectiveOp op : kOps) {
       check_sound(b, op, first_devices(n), seed % 2 == 0 ? 1_MiB : 2_KiB);
+    }
+  }
+}
+
+TEST_CASE("no regime of a library goes below the bound") {
+  for (const Tuning& tuning : tunings()) {
+    CAPTURE(tuning.name);
+    ClusterSpec spec = nvswitch_cluster(2, 3, {.bandwidth = {25e9}, .latency = {5e-6}});
+    spec.tuning = tuning;
+    Bench b(spec);
+    for (const CollectiveOp op : {all_reduce, all_gather, all_to_all, broadcast}) {
+      for (const Bytes size : {1_KiB, 1_MiB, 64_MiB}) {
+        const Synthesis s = made(b, op, first_devices(6), size, 2).synthesis;
+        CHECK(s.time >= s.bound.time);
+        for (const Candidate& c : s.candidates) { CHECK((!c.judged || c.time >= s.bound.time)); }
+      }
     }
   }
 }
