@@ -334,7 +334,6 @@ TEST_CASE("a forward pass alone fills a loop, a wave and two directions as their
                            .training = false};
     const TaskGraph graph = build_tasks(input);
     sim::IdealNetwork network(graph, topology.channels);
-    CAPTURE(schedule);
     CHECK(sim::replay(graph, network).makespan.value == doctest::Approx(8 + fill));
     CHECK(closed_form(input).step.value == doctest::Approx(8 + fill));
   }
