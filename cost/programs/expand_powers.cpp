@@ -180,15 +180,29 @@ CollectiveProgram doubling(CollectiveOp op, int ranks, int /*pieces*/) {
   return std::move(f).program();
 }
 
+namespace {
+
+struct Place {
+  Buffer buffer = Buffer::input;
+  int chunk = 0;
+};
+
+/// By rank and distance to go: where a block is before an all-to-all.
+std::vector<std::vector<Place>> blocks_at_start(int n) {
+  std::vector<std::vector<Place>> at(index(n), std::vector<Place>(index(n)));
+  for (int r = 0; r < n; ++r) {
+    for (int j = 0; j < n; ++j) { at[index(r)][index(j)] = {Buffer::input, (r + j) % n}; }
+  }
+  return at;
+}
+
+}  // namespace
+
 /// Blocks are known by how far they have to go in all. In round k those whose distance has bit k
 /// set are put side by side, sent 2^k further in one message, and spread out again.
 CollectiveProgram bruck_exchange(CollectiveOp op, int n, int /*pieces*/) {
-  const int rounds = n > 1 ? std::bit_width(static_cast<unsigned>(n - 1)) : 0;
+  const int rounds = std::bit_width(static_cast<unsigned>(n - 1));
   RoundsBuilder builder("bruck", op, n, n, 2 * rounds * n);
-  struct Place {
-    Buffer buffer = Buffer::input;
-    int chunk = 0;
-  };
   const auto move = [&](int from, int to, Place source, Place target, int count) {
     Step step{.from = from, .to = to, .source = source.chunk, .target = target.chunk};
     step.count = count;
@@ -196,11 +210,7 @@ CollectiveProgram bruck_exchange(CollectiveOp op, int n, int /*pieces*/) {
     step.target_buffer = target.buffer;
     builder.add(step);
   };
-  // By rank and distance: where the block is.
-  std::vector<std::vector<Place>> at(index(n), std::vector<Place>(index(n)));
-  for (int r = 0; r < n; ++r) {
-    for (int j = 0; j < n; ++j) { at[index(r)][index(j)] = {Buffer::input, (r + j) % n}; }
-  }
+  auto at = blocks_at_start(n);
   for (int k = 0; k < rounds; ++k) {
     const int packed = 2 * k * n, arrived = packed + n;
     for (int r = 0; r < n; ++r) {
