@@ -108,7 +108,7 @@ CollectiveProgram line(CollectiveOp op, int n, int /*pieces*/) {
 
 /// Nothing moves: in round k a rank tells the one 2^k further on that it has heard of round k - 1.
 CollectiveProgram dissemination(CollectiveOp op, int n, int /*pieces*/) {
-  const int rounds = std::bit_width(static_cast<unsigned>(n - 1));
+  const auto rounds = static_cast<int>(std::bit_width(static_cast<unsigned>(n - 1)));
   ProgramBuilder builder("dissemination", op, n, rounds + 1);
   for (int k = 0; k < rounds; ++k) {
     for (int r = 0; r < n; ++r) {

@@ -200,37 +200,66 @@ std::vector<std::vector<Place>> blocks_at_start(int n) {
 
 /// Blocks are known by how far they have to go in all. In round k those whose distance has bit k
 /// set are put side by side, sent 2^k further in one message, and spread out again.
-CollectiveProgram bruck_exchange(CollectiveOp op, int n, int /*pieces*/) {
-  const int rounds = std::bit_width(static_cast<unsigned>(n - 1));
-  RoundsBuilder builder("bruck", op, n, n, 2 * rounds * n);
-  const auto move = [&](int from, int to, Place source, Place target, int count) {
+class BruckExchange {
+ public:
+  BruckExchange(CollectiveOp op, int n)
+      : n_(n),
+        rounds_(n > 1 ? static_cast<int>(std::bit_width(static_cast<unsigned>(n - 1))) : 0),
+        builder_("bruck", op, n, n, 2 * rounds_ * n),
+        at_(index(n), std::vector<Place>(index(n))) {}
+
+  CollectiveProgram program() && {
+    for (int r = 0; r < n_; ++r) {
+      for (int j = 0; j < n_; ++j) { at_[index(r)][index(j)] = {Buffer::input, (r + j) % n_}; }
+    }
+    for (int k = 0; k < rounds_; ++k) {
+      for (int r = 0; r < n_; ++r) { send_on(r, k); }
+      builder_.next_round();
+    }
+    for (int r = 0; r < n_; ++r) {
+      for (int j = 0; j < n_; ++j) {
+        move(r, r, at_[index(r)][index(j)], {Buffer::output, (r + n_ - j) % n_}, 1);
+      }
+    }
+    return std::move(builder_).finish();
+  }
+
+ private:
+  struct Place {
+    Buffer buffer = Buffer::input;
+    int chunk = 0;
+  };
+
+  void send_on(int rank, int round) {
+    const int packed = 2 * round * n_;
+    const int arrived = packed + n_;
+    int blocks = 0;
+    for (int j = 0; j < n_; ++j) {
+      if ((j >> round & 1) == 0) { continue; }
+      Place& place = at_[index(rank)][index(j)];
+      move(rank, rank, place, {Buffer::scratch, packed + blocks}, 1);
+      place = {Buffer::scratch, arrived + blocks};
+      ++blocks;
+    }
+    move(rank, (rank + (1 << round)) % n_, {Buffer::scratch, packed}, {Buffer::scratch, arrived},
+         blocks);
+  }
+
+  void move(int from, int to, Place source, Place target, int count) {
     Step step{.from = from, .to = to, .source = source.chunk, .target = target.chunk};
     step.count = count;
     step.source_buffer = source.buffer;
     step.target_buffer = target.buffer;
-    builder.add(step);
-  };
-  auto at = blocks_at_start(n);
-  for (int k = 0; k < rounds; ++k) {
-    const int packed = 2 * k * n, arrived = packed + n;
-    for (int r = 0; r < n; ++r) {
-      int blocks = 0;
-      for (int j = 0; j < n; ++j) {
-        if ((j >> k & 1) == 0) { continue; }
-        move(r, r, at[index(r)][index(j)], {Buffer::scratch, packed + blocks}, 1);
-        at[index(r)][index(j)] = {Buffer::scratch, arrived + blocks};
-        ++blocks;
-      }
-      move(r, (r + (1 << k)) % n, {Buffer::scratch, packed}, {Buffer::scratch, arrived}, blocks);
-    }
-    builder.next_round();
+    builder_.add(step);
   }
-  for (int r = 0; r < n; ++r) {
-    for (int j = 0; j < n; ++j) {
-      move(r, r, at[index(r)][index(j)], {Buffer::output, (r + n - j) % n}, 1);
-    }
-  }
-  return std::move(builder).finish();
+
+  int n_, rounds_;
+  RoundsBuilder builder_;
+  std::vector<std::vector<Place>> at_;  // by rank and distance: where the block is
+};
+
+CollectiveProgram bruck_exchange(CollectiveOp op, int n, int /*pieces*/) {
+  return BruckExchange(op, n).program();
 }
 
 /// Broadcast or reduce: from the root to each, or from each to it.

@@ -1,4 +1,5 @@
 // Programs of trees.
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -23,9 +24,9 @@ class Climb {
   int root() const { return from_root_.front(); }
 
   void up() {
-    for (auto r = from_root_.rbegin(); r != from_root_.rend(); ++r) {
-      if (parent_[index(*r)] >= 0) { hand(*r, parent_[index(*r)], true); }
-    }
+    std::for_each(from_root_.rbegin(), from_root_.rend(), [&](int r) {
+      if (parent_[index(r)] >= 0) { hand(r, parent_[index(r)], true); }
+    });
   }
 
   void down() {

@@ -1,6 +1,7 @@
 #include "cost/programs/lay_out.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -194,28 +195,43 @@ void refuse_too_many_steps(CollectiveOp op, std::string_view algorithm, std::siz
   }
 }
 
+namespace {
+
+/// Of several devices, an algorithm that goes by how they are wired; none for another one.
+std::optional<CollectiveProgram> wired_program(CollectiveOp op, std::string_view algorithm,
+                                               std::span<const int> devices, Bytes payload,
+                                               Router& router) {
+  const Topology& topology = router.topology();
+  if (algorithm == "ring") { return rings_on(op, devices, payload, router); }
+  if (algorithm == "tree") {
+    const auto trees = collectives::spanning_trees(op, devices, router);
+    return tree_program(op, trees, pieces_of(payload, trees.size()));
+  }
+  if (algorithm == "reduce_broadcast") { return reduce_broadcast_on(devices, payload, router); }
+  if (algorithm == "rails") { return rails_on(devices, topology); }
+  const auto grid = [&] { return grid_layout(devices, algorithm == "torus", topology); };
+  const int pieces = pieces_of(payload, devices.size());
+  if (algorithm == "hierarchical_serial") { return grid_on(op, grid(), {1, false}); }
+  if (algorithm == "hierarchical") { return grid_on(op, grid(), {pieces, false}); }
+  // Half of the pieces go each way.
+  if (algorithm == "torus") { return grid_on(op, grid(), {2 * ((pieces + 1) / 2), true}); }
+  return std::nullopt;
+}
+
+bool goes_by_wires(std::string_view algorithm) {
+  static constexpr std::array<std::string_view, 7> kNames{
+      "ring", "tree", "reduce_broadcast", "rails", "hierarchical_serial", "hierarchical", "torus"};
+  return std::find(kNames.begin(), kNames.end(), algorithm) != kNames.end();
+}
+
+}  // namespace
+
 std::optional<CollectiveProgram> program_on(CollectiveOp op, std::string_view algorithm,
                                             std::span<const int> devices, Bytes payload,
                                             Router& router) {
-  const Topology& topology = router.topology();
   const int n = static_cast<int>(devices.size());
-  if (n > 1) {
-    if (algorithm == "ring") { return rings_on(op, devices, payload, router); }
-    if (algorithm == "tree") {
-      const auto trees = collectives::spanning_trees(op, devices, router);
-      return tree_program(op, trees, pieces_of(payload, trees.size()));
-    }
-    const auto grid = [&] { return grid_layout(devices, algorithm == "torus", topology); };
-    if (algorithm == "hierarchical_serial") { return grid_on(op, grid(), {1, false}); }
-    if (algorithm == "hierarchical") {
-      return grid_on(op, grid(), {pieces_of(payload, devices.size()), false});
-    }
-    if (algorithm == "torus") {
-      // Half of the pieces go each way.
-      return grid_on(op, grid(), {2 * ((pieces_of(payload, devices.size()) + 1) / 2), true});
-    }
-    if (algorithm == "reduce_broadcast") { return reduce_broadcast_on(devices, payload, router); }
-    if (algorithm == "rails") { return rails_on(devices, topology); }
+  if (n > 1 && goes_by_wires(algorithm)) {
+    return wired_program(op, algorithm, devices, payload, router);
   }
   if (!has_program(op, algorithm)) { return std::nullopt; }
   refuse_too_many_steps(op, algorithm, devices.size(), 1);
