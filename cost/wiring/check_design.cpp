@@ -83,23 +83,27 @@ bool linked(const NodeDesign& node, int device) {
          std::ranges::any_of(node.nics, serves);
 }
 
+void check_device(Check& check, const std::string& where, const NodeDesign& node, int i) {
+  const Slot& slot = node.devices[i].slot;
+  check.slot(where, slot, node, count(node.host.switches));
+  if (slot.at == SlotAt::device && slot.index >= i) {  // nor round in a circle
+    check.found.push_back(where + ": plugged into a device that is not before it");
+  }
+  const bool staged = !node.host.peer_access || !node.host.nic_access;
+  if (staged && slot.at == SlotAt::none) {
+    check.found.push_back(where + ": not in a slot, from which it could reach host memory");
+  }
+  if (node.devices.size() > 1 && !linked(node, i)) {
+    check.found.push_back(where + ": linked to nothing");
+  }
+}
+
 void check_node(Check& check, const std::string& name, const NodeDesign& node, int kinds) {
   if (node.devices.empty()) { check.found.push_back(name + "no devices"); }
   for (int i = 0; i < count(node.devices); ++i) {
     const std::string where = name + "device " + std::to_string(i);
     check.index(where + ", kind", node.devices[i].kind, kinds);
-    check.slot(where, node.devices[i].slot, node, count(node.host.switches));
-    const Slot& slot = node.devices[i].slot;
-    if (slot.at == SlotAt::device && slot.index >= i) {  // nor round in a circle
-      check.found.push_back(where + ": plugged into a device that is not before it");
-    }
-    const bool staged = !node.host.peer_access || !node.host.nic_access;
-    if (staged && node.devices[i].slot.at == SlotAt::none) {
-      check.found.push_back(where + ": not in a slot, from which it could reach host memory");
-    }
-    if (node.devices.size() > 1 && !linked(node, i)) {
-      check.found.push_back(where + ": linked to nothing");
-    }
+    check_device(check, where, node, i);
   }
   check_peers(check, name, node);
   check_host(check, name, node);

@@ -8,8 +8,8 @@ namespace tsim::calibrate {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view kMark = "{\"tsim\":\"measurements 1\"";
-constexpr std::string_view kWork = "{\"work\":\"";
+constexpr std::string_view kMark = R"({"tsim":"measurements 1")";
+constexpr std::string_view kWork = R"({"work":")";
 
 std::string escaped(std::string_view text) {
   std::string result;
