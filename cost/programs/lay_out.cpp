@@ -91,6 +91,16 @@ std::optional<CollectiveProgram> grid_on(CollectiveOp op, const std::optional<Gr
   return program;
 }
 
+bool is_grid(std::string_view algorithm) {
+  return algorithm == "hierarchical" || algorithm == "hierarchical_serial" || algorithm == "torus";
+}
+
+/// Half of a torus's pieces go each way.
+GridShape grid_shape(std::string_view algorithm, int pieces) {
+  if (algorithm == "torus") { return {2 * ((pieces + 1) / 2), true}; }
+  return {algorithm == "hierarchical" ? pieces : 1, false};
+}
+
 /// Reduce-broadcast over the planner's trees.
 CollectiveProgram reduce_broadcast_on(std::span<const int> devices, Bytes payload, Router& router) {
   const auto half = [&](CollectiveOp op) {
@@ -184,14 +194,9 @@ std::optional<CollectiveProgram> program_on(CollectiveOp op, std::string_view al
       const auto trees = collectives::spanning_trees(op, devices, router);
       return tree_program(op, trees, pieces_of(payload, trees.size()));
     }
-    const auto grid = [&] { return grid_layout(devices, algorithm == "torus", topology); };
-    if (algorithm == "hierarchical_serial") { return grid_on(op, grid(), {1, false}); }
-    if (algorithm == "hierarchical") {
-      return grid_on(op, grid(), {pieces_of(payload, devices.size()), false});
-    }
-    if (algorithm == "torus") {
-      // Half of the pieces go each way.
-      return grid_on(op, grid(), {2 * ((pieces_of(payload, devices.size()) + 1) / 2), true});
+    if (is_grid(algorithm)) {
+      return grid_on(op, grid_layout(devices, algorithm == "torus", topology),
+                     grid_shape(algorithm, pieces_of(payload, devices.size())));
     }
     if (algorithm == "reduce_broadcast") { return reduce_broadcast_on(devices, payload, router); }
     if (algorithm == "rails") { return rails_on(devices, topology); }
