@@ -1,7 +1,6 @@
 #include "cost/programs/lay_out.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -93,6 +92,16 @@ std::optional<CollectiveProgram> grid_on(CollectiveOp op, const std::optional<Gr
     step.to = grid->ranks[index(step.to)];
   }
   return program;
+}
+
+bool is_grid(std::string_view algorithm) {
+  return algorithm == "hierarchical" || algorithm == "hierarchical_serial" || algorithm == "torus";
+}
+
+/// Half of a torus's pieces go each way.
+GridShape grid_shape(std::string_view algorithm, int pieces) {
+  if (algorithm == "torus") { return {2 * ((pieces + 1) / 2), true}; }
+  return {algorithm == "hierarchical" ? pieces : 1, false};
 }
 
 /// Reduce-broadcast over the planner's trees.
@@ -209,19 +218,16 @@ std::optional<CollectiveProgram> wired_program(CollectiveOp op, std::string_view
   }
   if (algorithm == "reduce_broadcast") { return reduce_broadcast_on(devices, payload, router); }
   if (algorithm == "rails") { return rails_on(devices, topology); }
-  const auto grid = [&] { return grid_layout(devices, algorithm == "torus", topology); };
-  const int pieces = pieces_of(payload, devices.size());
-  if (algorithm == "hierarchical_serial") { return grid_on(op, grid(), {1, false}); }
-  if (algorithm == "hierarchical") { return grid_on(op, grid(), {pieces, false}); }
-  // Half of the pieces go each way.
-  if (algorithm == "torus") { return grid_on(op, grid(), {2 * ((pieces + 1) / 2), true}); }
+  if (is_grid(algorithm)) {
+    return grid_on(op, grid_layout(devices, algorithm == "torus", topology),
+                   grid_shape(algorithm, pieces_of(payload, devices.size())));
+  }
   return std::nullopt;
 }
 
 bool goes_by_wires(std::string_view algorithm) {
-  static constexpr std::array<std::string_view, 7> kNames{
-      "ring", "tree", "reduce_broadcast", "rails", "hierarchical_serial", "hierarchical", "torus"};
-  return std::find(kNames.begin(), kNames.end(), algorithm) != kNames.end();
+  return algorithm == "ring" || algorithm == "tree" || algorithm == "reduce_broadcast" ||
+         algorithm == "rails" || is_grid(algorithm);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "cost/synthesis/ways.hpp"
 
 #include <algorithm>
-#include <map>
 
 namespace tsim::cost::synthesis {
 namespace {
@@ -20,7 +19,6 @@ Ways::Ways(std::span<const int> devices, std::span<const std::pair<int, int>> al
            const Regime& regime, Router& router)
     : ranks_(static_cast<int>(devices.size())), ways_(devices.size() * devices.size()) {
   const Topology& t = router.topology();
-  std::map<ChannelId, int> numbers;
   for (int from = 0; from < ranks_; ++from) {
     for (int to = 0; to < ranks_; ++to) {
       const bool wanted =
@@ -29,20 +27,24 @@ Ways::Ways(std::span<const int> devices, std::span<const std::pair<int, int>> al
       const int a = devices[index(from)], b = devices[index(to)];
       const Path* path = path_or_none(a, b, router);
       if (path == nullptr) { continue; }
-      Way& w = way(from, to);
-      w.open = true;
       const bool inside = node_of(t, a) == node_of(t, b);
-      w.latency = (path->latency + (inside ? regime.step : regime.network_step)).value;
-      for (const ChannelId c : path->channels) {
-        const auto [entry, is_new] = numbers.try_emplace(c, static_cast<int>(channels_.size()));
-        if (is_new) {
-          channels_.push_back(c);
-          paces_.push_back(1 / (t.channels[index(c)].bandwidth.value * regime.share));
-        }
-        w.channels.push_back(entry->second);
-        w.pace = std::max(w.pace, paces_[index(entry->second)]);
-      }
+      way(from, to).latency = (path->latency + (inside ? regime.step : regime.network_step)).value;
+      open_way(way(from, to), *path, regime.share, t);
     }
+  }
+}
+
+void Ways::open_way(Way& way, const Path& path, double share, const Topology& topology) {
+  way.open = true;
+  for (const ChannelId c : path.channels) {
+    const auto known = std::ranges::find(channels_, c);
+    const auto number = static_cast<int>(known - channels_.begin());
+    if (known == channels_.end()) {
+      channels_.push_back(c);
+      paces_.push_back(1 / (topology.channels[index(c)].bandwidth.value * share));
+    }
+    way.channels.push_back(number);
+    way.pace = std::max(way.pace, paces_[index(number)]);
   }
 }
 

@@ -45,6 +45,7 @@ class Ways {
   const Way& way(int from, int to) const {
     return ways_[static_cast<std::size_t>(from * ranks_ + to)];
   }
+  void open_way(Way& way, const Path& path, double share, const Topology& topology);
   int reached_from_first() const;
 
   int ranks_;
