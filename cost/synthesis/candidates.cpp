@@ -135,6 +135,7 @@ class Maker {
   void exchange(int pieces) {
     std::vector<Demand> demands;
     const double chunk = to_double(request_.payload) / pieces;
+    demands.reserve(index(ways_.ranks() * pieces));
     for (int i = 0; i < ways_.ranks() * pieces; ++i) { demands.push_back({i / pieces, -1, chunk}); }
     const auto routes = find_routes(ways_, demands, kTastes[0].taste, request_.rotations);
     enter("exchange of whole buffers", pieces, compose_exchange(ways_.ranks(), pieces, routes));

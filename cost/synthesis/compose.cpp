@@ -30,9 +30,8 @@ class Composer {
 
   /// It is added up towards the root of a tree, from the leaves on.
   void collect(const Route& route, Place place) {
-    for (auto hop = route.rbegin(); hop != route.rend(); ++hop) {
-      move(hop->to, hop->from, place, place, true);
-    }
+    std::for_each(route.rbegin(), route.rend(),
+                  [&](const RouteHop& hop) { move(hop.to, hop.from, place, place, true); });
   }
 
   void carry(const Route& route, Place start, Place end) {
@@ -124,20 +123,30 @@ int chunks_of(const Work& work) {
 
 bool inwards(CollectiveOp op) { return op == reduce_scatter || op == reduce || op == gather; }
 
-std::vector<Demand> demands_of(const Work& work, double payload) {
+namespace {
+
+/// From each sender to each other rank.
+std::vector<Demand> path_demands(const Work& work, double bytes) {
   std::vector<Demand> demands;
-  const double bytes = payload / chunks_of(work);
-  const bool paths = work.op == scatter || work.op == gather || work.op == all_to_all;
-  if (paths) {
-    for (int from = 0; from < (work.op == all_to_all ? work.ranks : 1); ++from) {
-      for (int to = 0; to < work.ranks; ++to) {
-        for (int k = 0; k < work.pieces && from != to; ++k) {
-          demands.push_back({from, to, bytes});
-        }
-      }
+  const int senders = work.op == all_to_all ? work.ranks : 1;
+  for (int from = 0; from < senders; ++from) {
+    for (int to = 0; to < work.ranks; ++to) {
+      if (from == to) { continue; }
+      demands.insert(demands.end(), index(work.pieces), {from, to, bytes});
     }
-    return demands;
   }
+  return demands;
+}
+
+}  // namespace
+
+std::vector<Demand> demands_of(const Work& work, double payload) {
+  const double bytes = payload / chunks_of(work);
+  if (work.op == scatter || work.op == gather || work.op == all_to_all) {
+    return path_demands(work, bytes);
+  }
+  std::vector<Demand> demands;
+  demands.reserve(index(chunks_of(work)));
   const bool rooted = work.op == broadcast || work.op == reduce;
   for (int chunk = 0; chunk < chunks_of(work); ++chunk) {
     int root = rooted ? 0 : chunk / work.pieces;

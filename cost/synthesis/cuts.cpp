@@ -21,21 +21,34 @@ bool crosses(std::span<const RankSet> sets, int from, int to) {
       sets, [&](const RankSet& set) { return set[index(to)] && !set[index(from)]; });
 }
 
-Entry entry_of(const Ways& ways, std::span<const RankSet> sets) {
-  std::vector<std::span<const int>> left;
+/// The channels of each way into some of the sets.
+std::vector<std::span<const int>> ways_into(const Ways& ways, std::span<const RankSet> sets) {
+  std::vector<std::span<const int>> into;
   for (int from = 0; from < ways.ranks(); ++from) {
     for (int to = 0; to < ways.ranks(); ++to) {
       if (ways.open(from, to) && crosses(sets, from, to)) {
-        left.push_back(ways.channels(from, to));
+        into.push_back(ways.channels(from, to));
       }
     }
   }
+  return into;
+}
+
+/// By channel: the ways that it serves, for its rate.
+std::vector<double> served_by(const std::vector<std::span<const int>>& ways,
+                              std::span<const double> paces) {
+  std::vector<double> served(paces.size(), 0);
+  for (const auto& channels : ways) {
+    for (const int c : channels) { served[index(c)] += paces[index(c)]; }
+  }
+  return served;
+}
+
+Entry entry_of(const Ways& ways, std::span<const RankSet> sets) {
+  std::vector<std::span<const int>> left = ways_into(ways, sets);
   Entry entry;
   while (!left.empty() && !entry.endless) {
-    std::vector<double> served(ways.paces().size(), 0);
-    for (const auto& channels : left) {
-      for (const int c : channels) { served[index(c)] += ways.paces()[index(c)]; }
-    }
+    const std::vector<double> served = served_by(left, ways.paces());
     const auto best = std::ranges::max_element(served);
     if (best == served.end() || *best <= 0) {
       entry.endless = true;
@@ -93,37 +106,42 @@ std::string list_of(const RankSet& set) {
   return text;
 }
 
+bool overlap(const RankSet& a, const RankSet& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] && b[i]) { return true; }
+  }
+  return false;
+}
+
+/// Sets of `size` ranks that have none in common, taken in their order; empty if any rank is left.
+std::vector<RankSet> division(const std::vector<RankSet>& sets, std::ptrdiff_t size) {
+  std::vector<RankSet> parts;
+  RankSet taken(sets[0].size(), false);
+  for (const RankSet& set : sets) {
+    if (std::ranges::count(set, true) != size || overlap(set, taken)) { continue; }
+    for (std::size_t i = 0; i < set.size(); ++i) { taken[i] = taken[i] || set[i]; }
+    parts.push_back(set);
+  }
+  if (std::ranges::count(taken, false) > 0) { parts.clear(); }
+  return parts;
+}
+
 /// Sets of equal size that divide the ranks, by size.
 std::vector<std::vector<RankSet>> divisions(const std::vector<RankSet>& sets) {
   std::vector<std::vector<RankSet>> found;
-  const std::size_t n = sets.empty() ? 0 : sets[0].size();
-  for (std::ptrdiff_t size = 1; size <= static_cast<std::ptrdiff_t>(n / 2); ++size) {
-    std::vector<RankSet> parts;
-    RankSet taken(n, false);
-    for (const RankSet& set : sets) {
-      if (std::ranges::count(set, true) != size) { continue; }
-      bool apart = true;
-      for (std::size_t i = 0; i < n; ++i) { apart = apart && !(set[i] && taken[i]); }
-      if (!apart) { continue; }
-      for (std::size_t i = 0; i < n; ++i) { taken[i] = taken[i] || set[i]; }
-      parts.push_back(set);
-    }
-    if (std::ranges::count(taken, true) == static_cast<std::ptrdiff_t>(n)) {
-      found.push_back(std::move(parts));
-    }
+  const auto n = static_cast<std::ptrdiff_t>(sets.empty() ? 0 : sets[0].size());
+  for (std::ptrdiff_t size = 1; size <= n / 2; ++size) {
+    std::vector<RankSet> parts = division(sets, size);
+    if (!parts.empty()) { found.push_back(std::move(parts)); }
   }
   return found;
 }
 
-}  // namespace
-
-std::vector<RankSet> cut_sets(const Ways& ways) {
+/// Each rank alone; by channel, the ranks that ways over it lead to, and those they come from.
+std::vector<RankSet> candidate_sets(const Ways& ways) {
   const int n = ways.ranks();
-  std::vector<RankSet> candidates;
-  for (int i = 0; i < n; ++i) {
-    candidates.emplace_back(index(n), false);
-    candidates.back()[index(i)] = true;
-  }
+  std::vector<RankSet> candidates(index(n), RankSet(index(n), false));
+  for (int i = 0; i < n; ++i) { candidates[index(i)][index(i)] = true; }
   const auto alone = candidates.size();
   candidates.resize(alone + 2 * ways.paces().size(), RankSet(index(n), false));
   for (int from = 0; from < n; ++from) {
@@ -135,6 +153,14 @@ std::vector<RankSet> cut_sets(const Ways& ways) {
       }
     }
   }
+  return candidates;
+}
+
+}  // namespace
+
+std::vector<RankSet> cut_sets(const Ways& ways) {
+  const int n = ways.ranks();
+  const std::vector<RankSet> candidates = candidate_sets(ways);
   std::vector<RankSet> sets;
   std::set<RankSet> known{RankSet(index(n), false), RankSet(index(n), true)};
   for (const bool turned : {false, true}) {

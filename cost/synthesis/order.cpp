@@ -43,7 +43,7 @@ class ListSchedule {
     waiting_.resize(free_.size());
     ready_.assign(p.steps.size(), 0);
     height_.assign(p.steps.size(), 0);
-    for (StepId i = static_cast<StepId>(p.steps.size()); i-- > 0;) {
+    for (auto i = static_cast<StepId>(p.steps.size()); i-- > 0;) {
       for (const StepId next : dependents_.of(i)) {
         height_[i] = std::max(height_[i], height_[next]);
       }

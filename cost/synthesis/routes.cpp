@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <tuple>
 
 namespace tsim::cost::synthesis {
@@ -149,24 +150,58 @@ struct Turn {
   int times = 0;
 };
 
+/// Finds turns of earlier demands. Of several with one root and target, the n-th of a turned pair
+/// turns the n-th of the other.
+class TurnFinder {
+ public:
+  TurnFinder(std::span<const Rotation> rotations, int ranks)
+      : rotations_(rotations), ranks_(ranks) {}
+
+  /// Of the i-th demand, after those before it.
+  std::optional<Turn> next(std::size_t i, const Demand& demand) {
+    const int same = before_[{demand.root, demand.target}]++;
+    for (const Rotation& r : rotations_) {
+      if (r.size < 2 || ranks_ % r.size != 0) { continue; }
+      if (const auto turn = by(r, demand, same)) { return turn; }
+    }
+    known_[{demand.root, demand.target, same}] = i;
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<Turn> by(const Rotation& r, const Demand& demand, int same) const {
+    for (int times = 1; times < r.size; ++times) {
+      const auto base =
+          known_.find({turned(demand.root, r, -times), turned(demand.target, r, -times), same});
+      if (base != known_.end()) { return Turn{base->second, r, times}; }
+    }
+    return std::nullopt;
+  }
+
+  std::span<const Rotation> rotations_;
+  int ranks_;
+  std::map<std::tuple<int, int, int>, std::size_t> known_;  // by root, target and how many before
+  std::map<std::pair<int, int>, int> before_;
+};
+
 std::map<std::size_t, Turn> turns(std::span<const Demand> demands,
                                   std::span<const Rotation> rotations, int ranks) {
   std::map<std::size_t, Turn> found;
-  std::map<std::tuple<int, int, int>, std::size_t> known;  // by root, target and how many before
-  std::map<std::pair<int, int>, int> before;
+  TurnFinder finder(rotations, ranks);
   for (std::size_t i = 0; i < demands.size(); ++i) {
-    const auto [root, target, bytes] = demands[i];
-    const int same = before[{root, target}]++;
-    for (const Rotation& r : rotations) {
-      if (r.size < 2 || ranks % r.size != 0) { continue; }
-      for (int times = 1; times < r.size && !found.contains(i); ++times) {
-        const auto base = known.find({turned(root, r, -times), turned(target, r, -times), same});
-        if (base != known.end()) { found[i] = {base->second, r, times}; }
-      }
-    }
-    if (!found.contains(i)) { known[{root, target, same}] = i; }
+    if (const auto turn = finder.next(i, demands[i])) { found[i] = *turn; }
   }
   return found;
+}
+
+Route turned_route(const Route& route, const Turn& turn) {
+  Route result;
+  result.reserve(route.size());
+  for (const RouteHop& hop : route) {
+    result.push_back(
+        {turned(hop.from, turn.rotation, turn.times), turned(hop.to, turn.rotation, turn.times)});
+  }
+  return result;
 }
 
 }  // namespace
@@ -181,13 +216,9 @@ std::vector<Route> find_routes(const Ways& ways, std::span<const Demand> demands
   for (int round = 0; round <= taste.rounds; ++round) {
     for (std::size_t i = 0; i < demands.size(); ++i) {
       market.add(routes[i], -demands[i].bytes);
-      routes[i].clear();
-      if (const auto copy = copies.find(i); copy != copies.end()) {
-        for (RouteHop hop : routes[copy->second.of]) {
-          const auto& [of, rotation, times] = copy->second;
-          routes[i].push_back({turned(hop.from, rotation, times), turned(hop.to, rotation, times)});
-        }
-      }
+      const auto copy = copies.find(i);
+      routes[i] =
+          copy == copies.end() ? Route{} : turned_route(routes[copy->second.of], copy->second);
       if (routes[i].empty() || !is_open(routes[i], ways)) {
         market.price(demands[i].bytes, 2.0 + round, costs);
         const double depth = demands[i].target >= 0 ? 1 : taste.depth;

@@ -41,10 +41,12 @@ class Ways {
     std::vector<int> channels;
     double latency = 0, pace = 0;
   };
-  Way& way(int from, int to) { return ways_[static_cast<std::size_t>(from * ranks_ + to)]; }
-  const Way& way(int from, int to) const {
-    return ways_[static_cast<std::size_t>(from * ranks_ + to)];
+  std::size_t number_of(int from, int to) const {
+    return static_cast<std::size_t>(from) * static_cast<std::size_t>(ranks_) +
+           static_cast<std::size_t>(to);
   }
+  Way& way(int from, int to) { return ways_[number_of(from, to)]; }
+  const Way& way(int from, int to) const { return ways_[number_of(from, to)]; }
   void open_way(Way& way, const Path& path, double share, const Topology& topology);
   int reached_from_first() const;
 
