@@ -172,6 +172,18 @@ class Progress {
                 {forward ? Phase::forward : Phase::backward, a.micro_batch, from->chunk}};
   }
 
+  /// The receiver of an action's output, if it is another stage that has not come to it yet.
+  std::optional<Need> late_receiver(int stage, const Action& a) {
+    if (a.phase == Phase::weight_grad) { return std::nullopt; }
+    const bool forward = a.phase == Phase::forward;
+    const auto to = neighbour(shape_, {stage, a.chunk}, forward ? 1 : -1);
+    if (!to || to->stage == stage) { return std::nullopt; }
+    const Action there{forward ? Phase::forward : Phase::backward, a.micro_batch, to->chunk};
+    const int position = positions_.at(*to, there.micro_batch, part_of(there.phase));
+    if (position <= static_cast<int>(group_reach(to->stage))) { return std::nullopt; }
+    return Need{to->stage, order_[index(to->stage)][index(position) - 1]};
+  }
+
   /// Of the phases that the stage ran last, one whose message its receiver has not come to yet.
   std::optional<Need> unreceived(int stage) {
     const std::size_t at = next_[index(stage)];
@@ -179,16 +191,7 @@ class Progress {
     const StageOrder& order = order_[index(stage)];
     const std::size_t first = at >= 2 && order[at - 2].paired ? at - 2 : at - 1;
     for (std::size_t i = first; i < at; ++i) {
-      const Action& a = order[i];
-      if (a.phase == Phase::weight_grad) { continue; }
-      const bool forward = a.phase == Phase::forward;
-      const auto to = neighbour(shape_, {stage, a.chunk}, forward ? 1 : -1);
-      if (!to || to->stage == stage) { continue; }
-      const Action there{forward ? Phase::forward : Phase::backward, a.micro_batch, to->chunk};
-      const int position = positions_.at(*to, there.micro_batch, part_of(there.phase));
-      if (position > static_cast<int>(group_reach(to->stage))) {
-        return Need{to->stage, order_[index(to->stage)][index(position) - 1]};
-      }
+      if (const auto need = late_receiver(stage, order[i])) { return need; }
     }
     return std::nullopt;
   }

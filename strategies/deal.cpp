@@ -20,10 +20,11 @@ struct Layers {
 std::vector<int> balanced_parts(std::span<const Sums> of_part, Layers layers) {
   const auto parts = static_cast<int>(of_part.size());
   const int count = layers.to - layers.from;
+  const auto offset = static_cast<std::size_t>(layers.from);
   const auto sum = [&](int part, int from, int to) {
     const Sums& sums = of_part[static_cast<std::size_t>(part) - 1];
-    return sums[static_cast<std::size_t>(layers.from + to)] -
-           sums[static_cast<std::size_t>(layers.from + from)];
+    return sums[offset + static_cast<std::size_t>(to)] -
+           sums[offset + static_cast<std::size_t>(from)];
   };
   const auto width = static_cast<std::size_t>(count) + 1;
   constexpr double kWorst = std::numeric_limits<double>::infinity();

@@ -25,7 +25,9 @@ PipelineOrder order_of(const Strategy& strategy, int micro_batches, const OrderC
 PipelineOrder forward_orders(const PipelineShape& shape) {
   const int p = shape.stages;
   if (shape.placement == Placement::loop) {
-    return PipelineOrder(static_cast<std::size_t>(p), forward_only(shape));
+    PipelineOrder orders;
+    orders.assign(static_cast<std::size_t>(p), forward_only(shape));
+    return orders;
   }
   const bool copies = shape.placement == Placement::bidirectional;
   const int parts = part_count(shape);

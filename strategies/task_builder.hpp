@@ -68,6 +68,7 @@ class TaskBuilder {
   void send_to(const Stamped& from, const Hop& hop, int data, const Action& action);
   Bytes message_size(int stage, const Action& action) const;
   void connect_sends();
+  void connect_send(TaskId sent, std::size_t direction, std::size_t message);
   void reduce_gradients(int stage);
   void merge_buckets(int stage);
   void reduce_embedding();

@@ -92,14 +92,19 @@ void TaskBuilder::connect_sends() {
     for (std::size_t m = 0; m < sends_[direction].size(); ++m) {
       const TaskId sent = sends_[direction][m];
       if (sent == kNoTask || builder_.graph.tasks[sent].phase != Phase::transfer) { continue; }
-      for (int t = 0; t < tensor_; ++t) {
-        const TaskId id = sent + static_cast<TaskId>(t);
-        builder_.edge(id, entries_[direction][m].at(t));
-        if (!meets_) { continue; }
-        for (const StepTasks& before : before_entry_[direction][m]) {
-          builder_.edge(before.at(t), id);
-        }
-      }
+      connect_send(sent, direction, m);
+    }
+  }
+}
+
+/// A message starts what waits for it, and waits for its receiver where the two meet.
+void TaskBuilder::connect_send(TaskId sent, std::size_t direction, std::size_t message) {
+  for (int t = 0; t < tensor_; ++t) {
+    const TaskId id = sent + static_cast<TaskId>(t);
+    builder_.edge(id, entries_[direction][message].at(t));
+    if (!meets_) { continue; }
+    for (const StepTasks& before : before_entry_[direction][message]) {
+      builder_.edge(before.at(t), id);
     }
   }
 }

@@ -173,55 +173,75 @@ std::string work_forms() {
   return text;
 }
 
-std::vector<std::string> default_work(int gpus) {
-  std::vector<std::string> lines{"launch device", "launch host", "launch graph"};
-  const auto n = [](std::int64_t value) { return std::to_string(value); };
+namespace {
+
+constexpr std::array<const char*, 2> kWays{"fwd", "bwd"};
+
+std::string text_of(std::int64_t value) { return std::to_string(value); }
+
+void add_sizes(std::vector<std::string>& lines) {
   for (const std::int64_t size : {1024, 2048, 4096, 8192}) {
-    add(lines, {"gemm", "bf16", "nt", n(size), n(size), n(size)});
+    add(lines, {"gemm", "bf16", "nt", text_of(size), text_of(size), text_of(size)});
   }
   for (const std::int64_t elements : {1 << 20, 1 << 24, 1 << 26, 1 << 28}) {
-    add(lines, {"map", "bf16", "copy", n(elements)});
-    add(lines, {"map", "bf16", "add", n(elements)});
+    add(lines, {"map", "bf16", "copy", text_of(elements)});
+    add(lines, {"map", "bf16", "add", text_of(elements)});
   }
   for (const std::int64_t elements : {1 << 20, 1 << 24, 1 << 27, 1 << 28}) {
-    add(lines, {"adam", n(elements)});
+    add(lines, {"adam", text_of(elements)});
   }
-  if (gpus > 1) { add_collectives(lines, gpus); }
+}
+
+void add_layers(std::vector<std::string>& lines) {
   for (const std::int64_t h : {768, 1024, 2048, 4096, 5120, 6144, 8192, 12288}) {
     for (const std::int64_t rows : {2048, 8192, 512}) {
-      for (const char* const way : {"fwd", "bwd"}) {
-        add(lines, {"layernorm", "bf16", way, n(rows), n(h)});
+      for (const char* const way : kWays) {
+        add(lines, {"layernorm", "bf16", way, text_of(rows), text_of(h)});
       }
       for (const int tensor : {1, 2, 4, 8}) { add_layer(lines, rows, h, 4 * h, tensor); }
     }
   }
-  for (const std::int64_t rows : {4096, 65536, 262144}) {
-    for (const char* const way : {"fwd", "bwd"}) {
-      add(lines, {"softmax", "bf16", way, n(rows), "512"});
-      add(lines, {"softmax", "bf16", way, n(rows), "2048"});
+}
+
+void add_heads(std::vector<std::string>& lines) {
+  for (const char* const way : kWays) {
+    for (const std::int64_t rows : {4096, 65536, 262144}) {
+      add(lines, {"softmax", "bf16", way, text_of(rows), "512"});
+      add(lines, {"softmax", "bf16", way, text_of(rows), "2048"});
+    }
+    for (const std::int64_t vocabulary : {30592, 50304, 128256}) {
+      add(lines, {"cross_entropy", "fp32", way, "4096", text_of(vocabulary)});
     }
   }
   for (const std::int64_t vocabulary : {30592, 50304, 128256}) {
-    for (const char* const way : {"fwd", "bwd"}) {
-      add(lines, {"cross_entropy", "fp32", way, "4096", n(vocabulary)});
-    }
-    add(lines, {"gemm", "bf16", "nt", "4096", n(vocabulary), "1024"});
+    add(lines, {"gemm", "bf16", "nt", "4096", text_of(vocabulary), "1024"});
   }
   for (const char* const op : {"gelu", "gelu_bwd", "dropout", "dropout_bwd", "bias_gelu"}) {
     for (const std::int64_t elements : {1 << 20, 1 << 23, 1 << 26}) {
-      add(lines, {"map", "bf16", op, n(elements)});
+      add(lines, {"map", "bf16", op, text_of(elements)});
     }
   }
-  for (const char* const way : {"h2d", "d2h", "d2d"}) {
+}
+
+void add_copies(std::vector<std::string>& lines, int gpus) {
+  std::vector<const char*> ways{"h2d", "d2h", "d2d"};
+  if (gpus > 1) { ways.insert(ways.end(), {"p2p", "p2p_both"}); }
+  for (const char* const way : ways) {
     for (std::int64_t bytes = 1 << 16; bytes <= (1 << 28); bytes *= 16) {
-      add(lines, {"memcpy", way, n(bytes)});
+      add(lines, {"memcpy", way, text_of(bytes)});
     }
   }
-  for (const char* const way : {"p2p", "p2p_both"}) {
-    for (std::int64_t bytes = 1 << 16; gpus > 1 && bytes <= (1 << 28); bytes *= 16) {
-      add(lines, {"memcpy", way, n(bytes)});
-    }
-  }
+}
+
+}  // namespace
+
+std::vector<std::string> default_work(int gpus) {
+  std::vector<std::string> lines{"launch device", "launch host", "launch graph"};
+  add_sizes(lines);
+  if (gpus > 1) { add_collectives(lines, gpus); }
+  add_layers(lines);
+  add_heads(lines);
+  add_copies(lines, gpus);
   return lines;
 }
 

@@ -72,10 +72,10 @@ void print_label(std::ostream& out, const DrawnLine& line) {
   const double y = line.y1 + share * (line.y2 - line.y1) + sag;
   const double width = 5.6 * static_cast<double>(line.label.size()) + 4;
   out << "<rect x=\"" << x - width / 2 << "\" y=\"" << y - 7
-      << "\" height=\"13\" fill=\"white\" fill-opacity=\"0.9\" width=\"" << width << "\"/>\n";
+      << R"(" height="13" fill="white" fill-opacity="0.9" width=")" << width << "\"/>\n";
   print_text(
       out, x, y + 3.5, line.label,
-      "font-size=\"10\" text-anchor=\"middle\" fill=\"" + std::string(colour_of(line.kind)) + "\"");
+      R"(font-size="10" text-anchor="middle" fill=")" + std::string(colour_of(line.kind)) + "\"");
 }
 
 void print_line(std::ostream& out, const DrawnLine& line) {
@@ -92,20 +92,20 @@ void print_line(std::ostream& out, const DrawnLine& line) {
   } else {
     out << " L";
   }
-  out << line.x2 << "," << line.y2 << "\" fill=\"none\" stroke=\"" << colour_of(line.kind)
+  out << line.x2 << "," << line.y2 << R"(" fill="none" stroke=")" << colour_of(line.kind)
       << "\" stroke-width=\"" << width << "\"/>\n";
 }
 
 void print_box(std::ostream& out, const DrawnBox& box) {
   out << "<rect x=\"" << box.x << "\" y=\"" << box.y << "\" width=\"" << box.width << "\" height=\""
-      << box.height << "\" rx=\"5\" stroke=\"#444\" fill=\"" << fill_of(box) << "\"/>\n";
+      << box.height << R"(" rx="5" stroke="#444" fill=")" << fill_of(box) << "\"/>\n";
   const double middle = box.x + box.width / 2;
   const bool two = !box.note.empty();
   print_text(out, middle, box.y + box.height / 2 + (two ? -3 : 4), box.label,
-             "font-size=\"12\" text-anchor=\"middle\"");
+             R"(font-size="12" text-anchor="middle")");
   if (two) {
     print_text(out, middle, box.y + box.height / 2 + 12, box.note,
-               "font-size=\"10\" text-anchor=\"middle\" fill=\"#555\"");
+               R"(font-size="10" text-anchor="middle" fill="#555")");
   }
 }
 
@@ -113,12 +113,12 @@ void print_panel(std::ostream& out, const Panel& panel, double top) {
   out << "<g transform=\"translate(0," << top << ")\">\n<rect x=\"6\" y=\"2\" width=\""
       << panel.width - 12 << "\" height=\"" << panel.height - 4
       << "\" rx=\"8\" fill=\"none\" stroke=\"#bbb\"/>\n";
-  print_text(out, 18, 22, panel.title, "font-size=\"13\" font-weight=\"bold\"");
+  print_text(out, 18, 22, panel.title, R"(font-size="13" font-weight="bold")");
   for (const DrawnLine& line : panel.lines) { print_line(out, line); }
   for (const DrawnBox& box : panel.boxes) { print_box(out, box); }
   for (const DrawnLine& line : panel.lines) { print_label(out, line); }
   for (const sim::DrawnText& text : panel.texts) {
-    print_text(out, text.x, text.y, text.text, "font-size=\"11\" fill=\"#555\"");
+    print_text(out, text.x, text.y, text.text, R"(font-size="11" fill="#555")");
   }
   out << "</g>\n";
 }
@@ -142,11 +142,11 @@ void draw_topology(const cost::Cluster& cluster, std::ostream& out) {
     width = std::max(width, panel.width);
     height += panel.height + kGap;
   }
-  out << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << width << "\" height=\"" << height
+  out << R"(<svg xmlns="http://www.w3.org/2000/svg" width=")" << width << "\" height=\"" << height
       << "\" viewBox=\"0 0 " << width << " " << height
       << "\" font-family=\"Helvetica, Arial, sans-serif\">\n"
       << "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
-  print_text(out, 12, 28, cluster.name, "font-size=\"17\" font-weight=\"bold\"");
+  print_text(out, 12, 28, cluster.name, R"(font-size="17" font-weight="bold")");
   double top = 44;
   for (const Panel& panel : panels) {
     print_panel(out, panel, top);

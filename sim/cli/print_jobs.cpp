@@ -1,6 +1,7 @@
 #include "sim/cli/print_jobs.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <ostream>
 #include <string>
 
@@ -70,7 +71,7 @@ void print_jobs_text(const cost::Cluster& cluster, const std::vector<sim::Job>& 
     const sim::Meeting& m = report.meetings[i];
     rows.push_back({m.channel});
     for (const double bytes : m.bytes) {
-      rows.back().push_back(format(Bytes{static_cast<std::int64_t>(bytes + 0.5)}));
+      rows.back().push_back(format(Bytes{std::llround(bytes)}));
     }
     rows.back().push_back(percent(m.utilisation));
   }

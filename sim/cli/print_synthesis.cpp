@@ -1,6 +1,7 @@
 #include "sim/cli/print_synthesis.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <ostream>
 #include <vector>
@@ -86,8 +87,7 @@ void print_links(const SynthesisAnswer& a, std::ostream& out) {
   for (std::size_t i = 0; i < std::min(order.size(), kMost); ++i) {
     const double bytes = a.run->channel_bytes[index(order[i])];
     rows.push_back({a.cluster->topology.channels[index(order[i])].name,
-                    format(Bytes{static_cast<std::int64_t>(bytes + 0.5)}),
-                    percent(use(a, order[i]))});
+                    format(Bytes{std::llround(bytes)}), percent(use(a, order[i]))});
   }
   out << "\nBusiest links, of " << order.size() << "\n";
   print_table(out, {{"link"}, {"bytes", Align::right}, {"busy", Align::right}}, rows);

@@ -19,7 +19,7 @@ const char* shape_of(VertexKind kind) {
     case VertexKind::pcie_switch: return "shape=diamond";
     case VertexKind::host_bridge: return "shape=triangle";
     case VertexKind::host_memory: return "shape=cylinder";
-    case VertexKind::nic: return "shape=box style=\"filled,rounded\" fillcolor=\"#fde3c0\"";
+    case VertexKind::nic: return R"(shape=box style="filled,rounded" fillcolor="#fde3c0")";
     case VertexKind::network_switch: return "shape=ellipse style=filled fillcolor=\"#d5e5f7\"";
     case VertexKind::nvme: return "shape=folder";
     case VertexKind::cpu: return "shape=octagon";
@@ -47,6 +47,17 @@ std::string label_of(const cost::Link& link) {
 
 }  // namespace
 
+namespace {
+
+void print_vertices(const Topology& t, std::int32_t node, const char* indent, std::ostream& out) {
+  for (const cost::Vertex& v : t.vertices) {
+    const bool here = node < 0 ? v.node < 0 : v.node == node;
+    if (here) { out << indent << quoted(v.name) << " [" << shape_of(v.kind) << "];\n"; }
+  }
+}
+
+}  // namespace
+
 void print_dot(const cost::Cluster& cluster, bool all, std::ostream& out) {
   const Topology& t = cluster.topology;
   std::set<std::int32_t> nodes;
@@ -56,14 +67,10 @@ void print_dot(const cost::Cluster& cluster, bool all, std::ostream& out) {
   out << "graph " << quoted(cluster.name) << " {\n  layout=dot; splines=true;\n";
   for (const std::int32_t node : nodes) {
     out << "  subgraph \"cluster_node" << node << "\" {\n    label=\"node" << node << "\";\n";
-    for (const cost::Vertex& v : t.vertices) {
-      if (v.node == node) { out << "    " << quoted(v.name) << " [" << shape_of(v.kind) << "];\n"; }
-    }
+    print_vertices(t, node, "    ", out);
     out << "  }\n";
   }
-  for (const cost::Vertex& v : t.vertices) {
-    if (v.node < 0) { out << "  " << quoted(v.name) << " [" << shape_of(v.kind) << "];\n"; }
-  }
+  print_vertices(t, -1, "  ", out);
   // A node whose inside is not written is one vertex.
   const auto end = [&](cost::VertexId v) {
     const cost::Vertex& vertex = t.vertices[index(v)];

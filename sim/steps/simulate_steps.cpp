@@ -29,7 +29,7 @@ Timeline simulate_steps(const strategies::TaskGraph& graph, cost::Router& router
     sends += comms.back().sends.size();
     if (sends > kMostSends) {
       throw std::runtime_error("the communications have more than " + std::to_string(kMostSends) +
-                               " steps; with \"fidelity\": \"aggregated\" they are flows");
+                               R"( steps; with "fidelity": "aggregated" they are flows)");
     }
   }
   const std::vector<cost::Channel>& channels = router.topology().channels;

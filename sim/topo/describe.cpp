@@ -140,6 +140,7 @@ std::vector<PairRow> sorts_between(const Topology& t, const std::vector<NodeTabl
 
 std::vector<std::string> kinds_in(const cost::Cluster& cluster, const std::vector<int>& devices) {
   std::vector<std::string> kinds;
+  kinds.reserve(devices.size());
   for (const int d : devices) {
     kinds.push_back(cluster.devices.at(index(cluster.topology.device_kind[index(d)])).name);
   }

@@ -44,6 +44,7 @@ std::vector<Strand> strands_of(const Topology& t) {
     strand = {a, b, strand.count + 1, strand.bandwidth + link.bandwidth};
   }
   std::vector<Strand> strands;
+  strands.reserve(found.size());
   for (const auto& [ends, strand] : found) { strands.push_back(strand); }
   return strands;
 }

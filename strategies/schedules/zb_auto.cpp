@@ -77,7 +77,9 @@ class ListScheduler {
   const Stage& at(int stage) const { return stages_[static_cast<std::size_t>(stage)]; }
 
   static double end_of(const std::vector<double>& ends, int i) {
-    return static_cast<std::size_t>(i) < ends.size() ? ends[static_cast<std::size_t>(i)] : kNever;
+    const auto at = static_cast<std::size_t>(i);
+    if (at >= ends.size()) { return kNever; }
+    return ends[at];
   }
   /// When the stage's next forward could start, as far as is known.
   double forward_arrival(int stage) const {

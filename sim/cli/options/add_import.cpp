@@ -12,6 +12,7 @@ constexpr std::array kKinds{ImportKind::topo, ImportKind::simgrid, ImportKind::t
 
 std::vector<std::string_view> kind_names() {
   std::vector<std::string_view> names;
+  names.reserve(kKinds.size());
   for (const ImportKind kind : kKinds) { names.push_back(name_of(kind)); }
   return names;
 }

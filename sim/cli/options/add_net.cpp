@@ -8,6 +8,7 @@ namespace {
 
 std::vector<std::string_view> op_names() {
   std::vector<std::string_view> names;
+  names.reserve(cost::kCollectiveOps);
   for (int op = 0; op < cost::kCollectiveOps; ++op) {
     names.push_back(name_of(static_cast<cost::CollectiveOp>(op)));
   }

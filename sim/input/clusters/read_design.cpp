@@ -17,6 +17,7 @@ using cost::NodeGroup;
 
 std::vector<std::string> names_of(const std::vector<cost::Device>& kinds) {
   std::vector<std::string> names;
+  names.reserve(kinds.size());
   for (const cost::Device& kind : kinds) { names.push_back(kind.name); }
   return names;
 }
@@ -47,9 +48,9 @@ void check_size(const Place& nodes, const cost::ClusterDesign& design) {
 }
 
 double links_in(const cost::NodeDesign& node) {
-  double links = static_cast<double>(node.devices.size() * 2 + node.peers.pairs.size() +
-                                     node.host.switches.size() + node.host.bridges.size() +
-                                     node.nics.size() * 2 + node.drives.size());
+  auto links = static_cast<double>(node.devices.size() * 2 + node.peers.pairs.size() +
+                                   node.host.switches.size() + node.host.bridges.size() +
+                                   node.nics.size() * 2 + node.drives.size());
   for (const cost::NicDesign& nic : node.nics) { links += static_cast<double>(nic.serves.size()); }
   int sockets = 0;
   for (const int socket : node.host.bridges) { sockets = std::max(sockets, socket + 1); }
@@ -76,7 +77,7 @@ double links_of(const cost::Dragonfly& d, double /*nodes*/) {
 }
 
 double links_of(const cost::Torus& torus, double /*nodes*/) {
-  double links = static_cast<double>(torus.sizes.size());
+  auto links = static_cast<double>(torus.sizes.size());
   for (const int size : torus.sizes) { links *= size; }
   return links;
 }
@@ -98,7 +99,7 @@ std::vector<cost::Device> read_kinds(Reader& in, const fs::path& folder) {
   const Place kinds = in.take("kinds");
   const Place device = in.take("device");
   if (!kinds.present()) { return {read_device(device, folder)}; }
-  if (device.present()) { device.fail("\"device\" beside \"kinds\"", "one of them"); }
+  if (device.present()) { device.fail(R"("device" beside "kinds")", "one of them"); }
   std::vector<cost::Device> devices;
   std::set<std::string> names;
   for (const Place& kind : read_entries(kinds)) {

@@ -50,7 +50,7 @@ class LevelReader {
         spec.bandwidth = cost::kUnlimited;
       }
       level.link = read_link_keys(in, {LinkKind::fabric, spec});
-      if (link.present()) { link.fail("\"link\" beside \"oversubscription\"", "one of them"); }
+      if (link.present()) { link.fail(R"("link" beside "oversubscription")", "one of them"); }
     } else {
       level.link = required_link(link, {LinkKind::fabric});
     }

@@ -58,6 +58,7 @@ class GraphReader {
     const Place name = in.take("name");
     vertex.name = read_text(name);
     std::vector<std::string> words;
+    words.reserve(kVertexKinds.size());
     for (const VertexKind kind : kVertexKinds) { words.push_back(word_for(kind)); }
     const std::vector<std::string_view> views(words.begin(), words.end());
     const std::size_t before = in.source().problems->errors().size();

@@ -96,7 +96,7 @@ void read_links(Reader in, NodeDesign& node) {
     node.peers.lane = lane;
     read_pairs(pairs, node);
     if (in.take("pattern").present()) {
-      in.take("pattern").fail("\"pattern\" beside \"pairs\"", "one of them");
+      in.take("pattern").fail(R"("pattern" beside "pairs")", "one of them");
     }
   } else if (in.readable()) {
     node = with_pattern(in, std::move(node), lane);

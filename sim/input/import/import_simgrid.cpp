@@ -122,25 +122,34 @@ class FatPipes {
   std::set<std::int32_t> told_;
 };
 
+/// The links of hosts that each have one up and one down that no other host has, if all are so.
+std::optional<std::set<std::int32_t>> own_links(const Platform& platform) {
+  const FixedRoutes& routes = platform.routes;
+  std::set<std::int32_t> own;
+  for (std::size_t i = 0; i < platform.hosts.size(); ++i) {
+    for (const auto* links : {&routes.up[i], &routes.down[i]}) {
+      if (links->size() != 1 || !own.insert(links->front()).second) { return std::nullopt; }
+    }
+  }
+  return own;
+}
+
 /// One link up and one down of one rate, the same for all hosts, and nothing between: what a NIC
 /// and a network that never limits are. The link, if it is so.
 std::optional<cost::LinkSpec> plain_star(const Platform& platform, const Kinds& kinds) {
   const FixedRoutes& routes = platform.routes;
   if (kinds.devices.size() != 1 || routes.between.size() != 1) { return std::nullopt; }
   if (!routes.between.begin()->second.links.empty()) { return std::nullopt; }
-  std::optional<PlatformLink> first;
-  std::set<std::int32_t> used;
-  for (std::size_t i = 0; i < platform.hosts.size(); ++i) {
-    for (const auto* links : {&routes.up[i], &routes.down[i]}) {
-      if (links->size() != 1 || !used.insert(links->front()).second) { return std::nullopt; }
-      const PlatformLink& link = platform.links[static_cast<std::size_t>(links->front())];
-      if (!first) { first = link; }
-      if (!link.shared || link.bandwidth != first->bandwidth || link.latency != first->latency) {
-        return std::nullopt;
-      }
+  const std::optional<std::set<std::int32_t>> own = own_links(platform);
+  if (!own || own->empty()) { return std::nullopt; }
+  const PlatformLink& first = platform.links[static_cast<std::size_t>(*own->begin())];
+  for (const std::int32_t i : *own) {
+    const PlatformLink& link = platform.links[static_cast<std::size_t>(i)];
+    if (!link.shared || link.bandwidth != first.bandwidth || link.latency != first.latency) {
+      return std::nullopt;
     }
   }
-  return cost::LinkSpec{BytesPerSecond{first->bandwidth}, Seconds{first->latency}, true};
+  return cost::LinkSpec{BytesPerSecond{first.bandwidth}, Seconds{first.latency}, true};
 }
 
 cost::ClusterDesign star_of(const Platform& platform, const Kinds& kinds,

@@ -73,6 +73,22 @@ std::vector<std::vector<double>> read_matrix(const Place& place, int gpus) {
   return matrix;
 }
 
+/// The beta of all links from GPU i to GPU j together; those before it in the matrix are known.
+void join_links(const Place& betas, TacclTopology& topology, std::size_t i, std::size_t j,
+                double links) {
+  double& beta = topology.matrix[i][j];
+  const std::string at = "/" + std::to_string(i) + "/" + std::to_string(j);
+  if (links > 0 && !(beta > 0)) {
+    betas.fail("no beta at " + at + ", where there is a link", "us/MB above 0");
+  }
+  beta = links > 0 ? beta / links : 0.0;
+  const bool mirrored = j < i && topology.matrix[j][i] != beta;
+  if (mirrored || (i == j && beta > 0)) {
+    betas.fail("figures at " + at + " unlike their mirror image",
+               "links that are alike both ways, and none to oneself");
+  }
+}
+
 void read_links(Reader& in, TacclTopology& topology) {
   const Place links = in.take("links"), betas = in.take("betas");
   in.take("invbws");  // alpha + beta of one chunk
@@ -82,17 +98,7 @@ void read_links(Reader& in, TacclTopology& topology) {
   if (in.source().problems->errors().size() != before) { return; }
   for (std::size_t i = 0; i < linked.size(); ++i) {
     for (std::size_t j = 0; j < linked.size(); ++j) {
-      double& beta = topology.matrix[i][j];
-      const std::string at = "/" + std::to_string(i) + "/" + std::to_string(j);
-      if (linked[i][j] > 0 && !(beta > 0)) {
-        betas.fail("no beta at " + at + ", where there is a link", "us/MB above 0");
-      }
-      beta = linked[i][j] > 0 ? beta / linked[i][j] : 0.0;
-      const bool mirrored = j < i && topology.matrix[j][i] != beta;
-      if (mirrored || (i == j && beta > 0)) {
-        betas.fail("figures at " + at + " unlike their mirror image",
-                   "links that are alike both ways, and none to oneself");
-      }
+      join_links(betas, topology, i, j, linked[i][j]);
     }
   }
 }
@@ -130,7 +136,7 @@ TacclTopology read_topology(const Place& place) {
     if (!mesh && topology.betas.size() != 1) {
       betas.fail(std::to_string(topology.betas.size()) + " betas",
                  "one (a switch), or two with 8 GPUs (the cube mesh of an NDv2)",
-                 "other topologies state \"links\" and \"betas\"");
+                 R"(other topologies state "links" and "betas")");
     }
   } else {
     read_links(in, topology);

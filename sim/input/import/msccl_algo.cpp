@@ -88,11 +88,31 @@ class AlgoReader {
   }
 
  private:
+  /// Whether a figure is within its limits; says so if it is not.
+  static bool within(const XmlAttributes& in, std::string_view attribute, int value, int least,
+                     int most) {
+    if (value >= least && value <= most) { return true; }
+    in.fail(attribute, std::to_string(value),
+            std::to_string(least) + " to " + std::to_string(most));
+    return false;
+  }
+
+  /// The largest scratch buffer of all GPUs; false if one of them is out of limits.
+  bool read_scratch(const XmlElement& element) {
+    for (const XmlElement& gpu : element.children) {
+      const XmlAttributes in(gpu, problems_);
+      const int scratch = in.integer("s_chunks", 0);
+      if (!within(in, "s_chunks", scratch, 0, kMostChunks)) { return false; }
+      algo_.scratch = std::max(algo_.scratch, scratch);
+    }
+    return true;
+  }
+
   bool read_head(const XmlElement& element) {
     const XmlAttributes in(element, problems_);
     algo_.name = element.text("name");
     const std::string coll = in.required("coll");
-    const NamedOp* op = row_named<NamedOp>(kOps, coll);
+    const auto* op = row_named<NamedOp>(kOps, coll);
     if (op == nullptr && !coll.empty()) {
       in.fail("coll", in_quotes(coll), names_of<NamedOp>(std::span(kOps).first(8)),
               coll == "custom" ? "a custom collective does not say what it should do" : "");
@@ -101,15 +121,8 @@ class AlgoReader {
     algo_.op = op->op;
     algo_.ranks = in.integer("ngpus");
     algo_.chunks = in.integer("nchunksperloop");
-    if (algo_.ranks < 1 || algo_.ranks > kMostRanks) {
-      in.fail("ngpus", std::to_string(algo_.ranks), "1 to " + std::to_string(kMostRanks));
-      return false;
-    }
-    if (algo_.chunks < 1 || algo_.chunks > kMostChunks) {
-      in.fail("nchunksperloop", std::to_string(algo_.chunks),
-              "1 to " + std::to_string(kMostChunks));
-      return false;
-    }
+    if (!within(in, "ngpus", algo_.ranks, 1, kMostRanks)) { return false; }
+    if (!within(in, "nchunksperloop", algo_.chunks, 1, kMostChunks)) { return false; }
     const bool whole = algo_.op == all_reduce || algo_.op == reduce || algo_.op == broadcast;
     if (!whole && algo_.chunks % algo_.ranks != 0) {
       in.fail("nchunksperloop", std::to_string(algo_.chunks),
@@ -117,16 +130,7 @@ class AlgoReader {
       return false;
     }
     algo_.in_place = in.integer("inplace", algo_.op == all_reduce ? 1 : 0) != 0;
-    for (const XmlElement& gpu : element.children) {
-      const int scratch = XmlAttributes(gpu, problems_).integer("s_chunks", 0);
-      if (scratch < 0 || scratch > kMostChunks) {
-        XmlAttributes(gpu, problems_)
-            .fail("s_chunks", std::to_string(scratch), "0 to " + std::to_string(kMostChunks));
-        return false;
-      }
-      algo_.scratch = std::max(algo_.scratch, scratch);
-    }
-    return true;
+    return read_scratch(element);
   }
 
   void read_gpu(const XmlElement& gpu, int rank, std::vector<MscclBlock>& blocks) {
@@ -199,7 +203,8 @@ class AlgoReader {
                         int count) {
     constexpr std::string_view kLetters = "ios";
     const std::string_view letter = element.text(side + "buf");
-    const std::size_t buffer = letter.size() == 1 ? kLetters.find(letter[0]) : letter.npos;
+    const std::size_t buffer =
+        letter.size() == 1 ? kLetters.find(letter[0]) : std::string_view::npos;
     if (buffer == std::string_view::npos) {
       in.fail(side + "buf", in_quotes(letter), "i, o or s (input, output, scratch)");
       return {};

@@ -117,6 +117,7 @@ class Dealer {
       }
     }
     std::vector<Spot> spots;
+    spots.reserve(last.size());
     for (const auto& [block, step] : last) { spots.push_back({block, step}); }
     return spots;
   }

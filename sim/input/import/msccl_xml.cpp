@@ -109,17 +109,19 @@ class Translator {
                                      std::to_string(to) + " over channel " +
                                      std::to_string(channel);
       if (list.size() > matched) {
+        std::string alone = "a ";
+        alone.append(what).append(connection).append(" without its ").append(other);
         problems.add({.path = step(list[matched]).place,
-                      .found = "a " + what + connection + " without its " + other,
+                      .found = std::move(alone),
                       .expected = "as many of both (" + std::to_string(list.size()) + " and " +
                                   std::to_string(matched) + ")"});
       }
       for (std::size_t i = 0; i < std::min(list.size(), matched); ++i) {
         const MscclStep &a = step(list[i]), &b = step(found->second[i]);
         if (list[i].first != list[0].first) {
-          problems.add({.path = a.place,
-                        .found = "a second thread block for the " + what + "s" + connection,
-                        .expected = "one"});
+          std::string second = "a second thread block for the ";
+          second.append(what).append("s").append(connection);
+          problems.add({.path = a.place, .found = std::move(second), .expected = "one"});
           break;
         }
         if (a.count == b.count || what == "receive") { continue; }

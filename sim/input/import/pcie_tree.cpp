@@ -145,8 +145,8 @@ class Placer {
       lower.push_back(groups_.of(Closeness::pix, other));
     }
     std::ranges::sort(lower);
-    const auto twice = std::ranges::unique(lower);
-    return {cards, static_cast<int>(lower.size() - twice.size())};
+    lower.erase(std::unique(lower.begin(), lower.end()), lower.end());
+    return {cards, static_cast<int>(lower.size())};
   }
 
   cost::Slot slot_of(std::size_t card) {

@@ -58,7 +58,7 @@ void read_places(Reader& in, cost::Step& step) {
   if (chunk.present()) {
     step.source = step.target = static_cast<int>(read_count(chunk, {0, kChunks.most}));
     if (source.present() || target.present()) {
-      chunk.fail("\"chunk\" beside \"source\" or \"target\"", "the one or the other");
+      chunk.fail(R"("chunk" beside "source" or "target")", "the one or the other");
     }
     return;
   }
@@ -189,7 +189,7 @@ std::string to_json_text(const cost::CollectiveProgram& p) {
   for (cost::StepId i = 0; i < p.steps.size(); ++i) {
     const cost::Step& s = p.steps[i];
     out << (i == 0 ? "\n" : ",\n") << "    {\"from\": " << s.from << ", \"to\": " << s.to
-        << ", \"source\": \"" << name_of(s.source_buffer) << ' ' << s.source << "\", \"target\": \""
+        << R"(, "source": ")" << name_of(s.source_buffer) << ' ' << s.source << R"(", "target": ")"
         << name_of(s.target_buffer) << ' ' << s.target << '"';
     if (s.count != 1) { out << ", \"count\": " << s.count; }
     if (s.reduce) { out << ", \"reduce\": true"; }

@@ -145,27 +145,40 @@ class Factors {
   std::vector<int> first_;  // by place: a host of it
 };
 
-}  // namespace
-
-std::optional<cost::FixedRoutes> factored(const HostZones& zones, const RouteOf& route) {
+/// Zones as places where their routes are of that form, and their hosts alone where not.
+std::optional<cost::FixedRoutes> by_zone(const HostZones& zones, const RouteOf& route) {
   const int hosts = static_cast<int>(zones.zone.size());
   std::map<int, std::vector<int>> of_zone;
   for (int host = 0; host < hosts; ++host) { of_zone[zones.zone[index(host)]].push_back(host); }
-  const bool few = hosts <= kMostPlaces;
-  if (few || zones.star) {
-    Factors factors(hosts, route);
-    for (const auto& [zone, members] : of_zone) {
-      if (members.size() >= 3 && factors.share(members)) { continue; }
-      for (const int host : members) { factors.stand_alone(host); }
-      if (factors.places() > kMostPlaces) { return std::nullopt; }
-    }
-    if (factors.connect() && factors.holds()) { return std::move(factors).result(); }
+  Factors factors(hosts, route);
+  for (const auto& [zone, members] : of_zone) {
+    if (members.size() >= 3 && factors.share(members)) { continue; }
+    for (const int host : members) { factors.stand_alone(host); }
+    if (factors.places() > kMostPlaces) { return std::nullopt; }
   }
-  if (!few) { return std::nullopt; }
+  if (!factors.connect() || !factors.holds()) { return std::nullopt; }
+  return std::move(factors).result();
+}
+
+/// Every host as a place of its own.
+std::optional<cost::FixedRoutes> by_host(int hosts, const RouteOf& route) {
   Factors factors(hosts, route);
   for (int host = 0; host < hosts; ++host) { factors.stand_alone(host); }
   if (!factors.connect()) { return std::nullopt; }
   return std::move(factors).result();
+}
+
+}  // namespace
+
+std::optional<cost::FixedRoutes> factored(const HostZones& zones, const RouteOf& route) {
+  const int hosts = static_cast<int>(zones.zone.size());
+  const bool few = hosts <= kMostPlaces;
+  if (few || zones.star) {
+    std::optional<cost::FixedRoutes> routes = by_zone(zones, route);
+    if (routes) { return routes; }
+  }
+  if (!few) { return std::nullopt; }
+  return by_host(hosts, route);
 }
 
 }  // namespace tsim::sim

@@ -138,11 +138,9 @@ class Table {
 
   /// Which of "CPU Affinity", "NUMA Affinity", "GPU NUMA ID" follow, in their order.
   void read_affinity_names(std::span<const Word> words) {
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      if (words[i].text == "GPU") { return; }
-      if (words[i].text == "CPU" || words[i].text == "NUMA") {
-        affinities_.push_back(words[i].text);
-      }
+    for (const Word& word : words) {
+      if (word.text == "GPU") { return; }
+      if (word.text == "CPU" || word.text == "NUMA") { affinities_.push_back(word.text); }
     }
   }
 
