@@ -196,8 +196,6 @@ std::vector<std::vector<Place>> blocks_at_start(int n) {
   return at;
 }
 
-}  // namespace
-
 /// Blocks are known by how far they have to go in all. In round k those whose distance has bit k
 /// set are put side by side, sent 2^k further in one message, and spread out again.
 class BruckExchange {
@@ -206,12 +204,9 @@ class BruckExchange {
       : n_(n),
         rounds_(n > 1 ? static_cast<int>(std::bit_width(static_cast<unsigned>(n - 1))) : 0),
         builder_("bruck", op, n, n, 2 * rounds_ * n),
-        at_(index(n), std::vector<Place>(index(n))) {}
+        at_(blocks_at_start(n)) {}
 
   CollectiveProgram program() && {
-    for (int r = 0; r < n_; ++r) {
-      for (int j = 0; j < n_; ++j) { at_[index(r)][index(j)] = {Buffer::input, (r + j) % n_}; }
-    }
     for (int k = 0; k < rounds_; ++k) {
       for (int r = 0; r < n_; ++r) { send_on(r, k); }
       builder_.next_round();
@@ -225,11 +220,6 @@ class BruckExchange {
   }
 
  private:
-  struct Place {
-    Buffer buffer = Buffer::input;
-    int chunk = 0;
-  };
-
   void send_on(int rank, int round) {
     const int packed = 2 * round * n_;
     const int arrived = packed + n_;
@@ -257,6 +247,8 @@ class BruckExchange {
   RoundsBuilder builder_;
   std::vector<std::vector<Place>> at_;  // by rank and distance: where the block is
 };
+
+}  // namespace
 
 CollectiveProgram bruck_exchange(CollectiveOp op, int n, int /*pieces*/) {
   return BruckExchange(op, n).program();
