@@ -204,6 +204,14 @@ Route turned_route(const Route& route, const Turn& turn) {
   return result;
 }
 
+/// The route of the demand that the i-th one is a turn of, turned; empty for others.
+Route copied_route(const std::map<std::size_t, Turn>& copies, std::size_t i,
+                   std::span<const Route> routes) {
+  const auto copy = copies.find(i);
+  if (copy == copies.end()) { return {}; }
+  return turned_route(routes[copy->second.of], copy->second);
+}
+
 }  // namespace
 
 std::vector<Route> find_routes(const Ways& ways, std::span<const Demand> demands, Taste taste,
@@ -216,9 +224,7 @@ std::vector<Route> find_routes(const Ways& ways, std::span<const Demand> demands
   for (int round = 0; round <= taste.rounds; ++round) {
     for (std::size_t i = 0; i < demands.size(); ++i) {
       market.add(routes[i], -demands[i].bytes);
-      const auto copy = copies.find(i);
-      routes[i] =
-          copy == copies.end() ? Route{} : turned_route(routes[copy->second.of], copy->second);
+      routes[i] = copied_route(copies, i, routes);
       if (routes[i].empty() || !is_open(routes[i], ways)) {
         market.price(demands[i].bytes, 2.0 + round, costs);
         const double depth = demands[i].target >= 0 ? 1 : taste.depth;
