@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <random>
 #include <sstream>
 
 using namespace tsim::calibrate;
@@ -22,7 +23,8 @@ std::string content(const fs::path& file) {
 
 /// A new folder, gone afterwards.
 struct Folder {
-  fs::path path = fs::temp_directory_path() / ("tsim_journal_" + std::to_string(::time(nullptr)));
+  fs::path path =
+      fs::temp_directory_path() / ("tsim_journal_" + std::to_string(std::random_device{}()));
   Folder() { fs::create_directories(path); }
   ~Folder() { fs::remove_all(path); }
   Folder(const Folder&) = delete;
