@@ -43,7 +43,7 @@ struct Router::State {
   const Vertex& vertex(VertexId v) const { return topology->vertices[index(v)]; }
   std::optional<Route> inside(int from, int to);
   std::optional<Route> by_way_of(VertexId from, VertexId stop, VertexId to);
-  Route wire(VertexId from, VertexId to) const;
+  std::optional<Route> wire(VertexId from, VertexId to) const;
   const std::vector<Exit>& exits_of(int device);
   const std::vector<Route>& core_routes(VertexId from, VertexId to);
   std::optional<Route> across(int from, int to);
@@ -74,8 +74,9 @@ std::optional<Route> Router::State::inside(int from, int to) {
   return by_way_of(a, stop, b);
 }
 
-/// The best of the links between two neighbours; the hub that one may be is not searched.
-Route Router::State::wire(VertexId from, VertexId to) const {
+/// The best of the links between two vertices, none if they are no neighbours; the hub that one may
+/// be is not searched.
+std::optional<Route> Router::State::wire(VertexId from, VertexId to) const {
   std::optional<Route> best;
   for (const std::int32_t i : graph.links_of(from)) {
     const Link& link = topology->links[index(i)];
@@ -83,7 +84,7 @@ Route Router::State::wire(VertexId from, VertexId to) const {
     const bool joins = graph.other_end(i, from) == to;
     if (joins && (!best || better(route, *best))) { best = std::move(route); }
   }
-  return *best;
+  return best;
 }
 
 /// Ways out of a device's node, one for each outer vertex that its NIC (or any) is wired to.
@@ -96,7 +97,11 @@ const std::vector<Exit>& Router::State::exits_of(int device) {
   for (const VertexId gateway : graph.edge(nic >= 0 ? nic : start)) {
     std::optional<Route> route = by_way_of(start, stop, nic >= 0 ? nic : gateway);
     if (!route) { continue; }
-    if (nic >= 0) { append(*route, wire(nic, gateway)); }
+    if (nic >= 0) {
+      const std::optional<Route> last = wire(nic, gateway);
+      if (!last) { continue; }  // another NIC's
+      append(*route, *last);
+    }
     entry->second.push_back({gateway, std::move(*route)});
   }
   return entry->second;
