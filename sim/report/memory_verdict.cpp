@@ -14,12 +14,12 @@ double fullness(const KindReport& kind) {
 }
 
 /// One entry for each kind of device that ranks sit on, with the fullest of its ranks.
-std::vector<KindReport> kinds_of(const Scenario& scenario, const Simulation& simulation) {
+std::vector<KindReport> kinds_of(const Scenario& scenario, const strategies::TaskGraph& graph,
+                                 const std::vector<MemoryPeak>& peaks) {
   const auto& kind_of = scenario.cluster.topology.device_kind;
-  const std::vector<MemoryPeak> peaks = memory_peaks(simulation.graph, simulation.timeline);
   std::vector<KindReport> kinds(scenario.cluster.devices.size());
   for (std::size_t rank = 0; rank < peaks.size(); ++rank) {
-    const auto& place = simulation.graph.ranks[rank];
+    const auto& place = graph.ranks[rank];
     KindReport& kind = kinds[index(kind_of[index(place.device)])];
     const bool first = kind.devices == 0;
     kind.devices += place.copies;
@@ -45,8 +45,9 @@ std::vector<KindReport> kinds_of(const Scenario& scenario, const Simulation& sim
 
 }  // namespace
 
-void add_verdict(const Scenario& scenario, const Simulation& simulation, Report& report) {
-  report.kinds = kinds_of(scenario, simulation);
+void add_verdict(const Scenario& scenario, const strategies::TaskGraph& graph,
+                 const std::vector<MemoryPeak>& peaks, Report& report) {
+  report.kinds = kinds_of(scenario, graph, peaks);
   const auto tightest = std::ranges::max_element(report.kinds, {}, fullness);
   report.tightest = static_cast<std::size_t>(tightest - report.kinds.begin());
   report.device = tightest->device;

@@ -68,8 +68,8 @@ std::vector<std::vector<strategies::TaskId>> compute_tasks(const TaskGraph& grap
   return by_rank;
 }
 
-void add_stages(const Simulation& s, const std::vector<RankTimes>& times, Report& report) {
-  const auto peaks = memory_peaks(s.graph, s.timeline);
+void add_stages(const Simulation& s, const std::vector<RankTimes>& times,
+                const std::vector<MemoryPeak>& peaks, Report& report) {
   const auto tasks = compute_tasks(s.graph);
   report.stages.resize(s.stages.size());
   std::vector<double> last_end(s.stages.size(), -1);
@@ -225,13 +225,14 @@ Report summarise(const Scenario& scenario, const Simulation& simulation) {
   report.simulated_ranks = simulation.graph.ranks.size();
   if (simulation.closed_form.known) { report.closed_form = simulation.closed_form.step; }
   const std::vector<RankTimes> times = rank_times(simulation.graph, simulation.timeline);
-  add_stages(simulation, times, report);
+  const std::vector<MemoryPeak> peaks = memory_peaks(simulation.graph, simulation.timeline);
+  add_stages(simulation, times, peaks, report);
   add_fractions(simulation, times, report);
   add_flops(simulation, report);
   add_rates(scenario, simulation, report);
   add_channels(scenario, simulation, report);
   add_communications(simulation, report);
-  add_verdict(scenario, simulation, report);
+  add_verdict(scenario, simulation.graph, peaks, report);
   add_critical_path(simulation, report);
   return report;
 }
