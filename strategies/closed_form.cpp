@@ -163,11 +163,11 @@ class Estimator {
 
   /// Devices of all that hold the stage's parameters.
   std::vector<int> holders(int stage) const {
-    std::vector<int> devices = layout_.data_group(0, stage);
-    const int mirror = mirror_stage(shape_of(in_.strategy, 1), stage);
-    if (mirror == stage) { return devices; }
-    const std::vector<int> others = layout_.data_group(0, mirror);
-    devices.insert(devices.end(), others.begin(), others.end());
+    std::vector<int> devices;
+    for (const int holder : holder_stages(shape_of(in_.strategy, 1), stage)) {
+      const std::vector<int> group = layout_.data_group(0, holder);
+      devices.insert(devices.end(), group.begin(), group.end());
+    }
     return devices;
   }
 

@@ -45,9 +45,7 @@ class AlikeCheck {
     if (!kinds_alike(place)) { return false; }
     const StagePlan& plan = stages_[static_cast<std::size_t>(place.stage)];
     const Bytes message = std::max(plan.chunks.front().output, Bytes{1});
-    const int mirror = mirror_stage(shape_, place.stage);
-    const std::vector<int> holders =
-        mirror == place.stage ? std::vector<int>{mirror} : std::vector<int>{place.stage, mirror};
+    const std::vector<int> holders = holder_stages(shape_, place.stage);
     const Bytes gradients = plan.elements * Bytes{size_of(strategy_.precision.reduction)};
     return sums_alike(tensor_copies(layout_, axes_, place.data, place.stage), message) &&
            sums_alike(replica_copies(layout_, axes_, place.tensor, holders), gradients) &&

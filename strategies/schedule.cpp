@@ -65,6 +65,11 @@ int mirror_stage(const PipelineShape& shape, int stage) {
   return shape.placement == Placement::bidirectional ? shape.stages - 1 - stage : stage;
 }
 
+std::vector<int> holder_stages(const PipelineShape& shape, int stage) {
+  const int mirror = mirror_stage(shape, stage);
+  return mirror == stage ? std::vector<int>{stage} : std::vector<int>{stage, mirror};
+}
+
 double bubble_fraction(const PipelineShape& shape) {
   const double ramp = (shape.stages - 1) / static_cast<double>(shape.chunks);
   return ramp / (shape.micro_batches + ramp);

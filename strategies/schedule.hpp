@@ -75,6 +75,8 @@ bool steps_each(const Strategy& strategy);
 int replicas(const Strategy& strategy);
 /// The other stage that holds the parts of `stage`; itself when every part has one holder.
 int mirror_stage(const PipelineShape& shape, int stage);
+/// Both, or the one: all stages that hold the parts of `stage`, that one first.
+std::vector<int> holder_stages(const PipelineShape& shape, int stage);
 
 /// (p-1)/(m+p-1): idle / step time, equal stages, no communication.  [arXiv:2104.04473, sec. 2.2]
 double bubble_fraction(const PipelineShape& shape);

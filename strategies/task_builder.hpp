@@ -77,7 +77,6 @@ class TaskBuilder {
   void after_last_phase(int stage, int data, int tensor, TaskId task);
   std::vector<std::uint32_t> replica_slots(int stage, int tensor) const;
   GroupCopies holders(int stage, int tensor) const;
-  std::vector<int> holder_stages(int stage) const;
   void step_optimizer(int stage);
   std::uint32_t group(std::vector<std::uint32_t> slots);
 

@@ -109,20 +109,14 @@ void TaskBuilder::connect_send(TaskId sent, std::size_t direction, std::size_t m
   }
 }
 
-/// Stages that hold the parts of `stage`.
-std::vector<int> TaskBuilder::holder_stages(int stage) const {
-  const int mirror = mirror_stage(shape_, stage);
-  return mirror == stage ? std::vector<int>{stage} : std::vector<int>{stage, mirror};
-}
-
 /// Devices of all ranks that hold the same parameters as `stage` and tensor slot; copies folded.
 GroupCopies TaskBuilder::holders(int stage, int tensor) const {
-  return replica_copies(layout_, input_.folded, tensor, holder_stages(stage));
+  return replica_copies(layout_, input_.folded, tensor, holder_stages(shape_, stage));
 }
 
 std::vector<std::uint32_t> TaskBuilder::replica_slots(int stage, int tensor) const {
   std::vector<std::uint32_t> slots;
-  for (const int holder : holder_stages(stage)) {
+  for (const int holder : holder_stages(shape_, stage)) {
     for (int d = 0; d < data_; ++d) {
       slots.push_back(static_cast<std::uint32_t>(slot(holder, d, tensor)));
     }
@@ -166,7 +160,7 @@ void TaskBuilder::reduce_bucket(const Bucket& bucket, int stage, int tensor) {
                                   .phase = Phase::gradient_sync,
                                   .stream = Stream::dp});
   for (const StepTasks& ready : bucket.ready) { builder_.edge(ready.at(tensor), id); }
-  for (const int holder : holder_stages(stage)) {
+  for (const int holder : holder_stages(shape_, stage)) {
     for (int d = 0; !strategy_.overlap_gradients && d < data_; ++d) {
       after_last_phase(holder, d, tensor, id);
     }
