@@ -18,18 +18,9 @@ namespace {
 using cost::CollectiveOp;
 using sim::Problems;
 
-std::vector<std::string_view> op_names() {
-  std::vector<std::string_view> names;
-  names.reserve(cost::kCollectiveOps);
-  for (int op = 0; op < cost::kCollectiveOps; ++op) {
-    names.push_back(name_of(static_cast<CollectiveOp>(op)));
-  }
-  return names;
-}
-
 /// The operation called so; parameter_server is an all_reduce of its own kind.
 CollectiveOp op_named(std::string_view name) {
-  const auto names = op_names();
+  const auto names = sim::op_names();
   const auto found = std::ranges::find(names, name);
   return found == names.end() ? CollectiveOp::all_reduce
                               : static_cast<CollectiveOp>(found - names.begin());
@@ -54,7 +45,7 @@ void check_algorithm(const std::string& name, CollectiveOp op, std::string_view 
 std::optional<sim::Beside> read_beside(const std::string& text, int devices, Problems& problems) {
   const std::size_t first = text.find(':'), last = text.rfind(':');
   const std::string name = text.substr(0, first);
-  const auto names = op_names();
+  const auto names = sim::op_names();
   if (first == last || std::ranges::find(names, name) == names.end()) {
     problems.add({"--with", sim::in_quotes(text), "OP:RANKS:SIZE, such as all_reduce:8-15:64MiB",
                   sim::did_you_mean(name, names)});

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "cost/tuning.hpp"
 #include "sim/input/quantity.hpp"
 #include "sim/input/suggest.hpp"
 
@@ -64,6 +65,15 @@ std::vector<Bytes> growing(Bytes first, Bytes last, double factor) {
 }
 
 }  // namespace
+
+std::vector<std::string_view> op_names() {
+  std::vector<std::string_view> names;
+  names.reserve(cost::kCollectiveOps);
+  for (int op = 0; op < cost::kCollectiveOps; ++op) {
+    names.push_back(name_of(static_cast<cost::CollectiveOp>(op)));
+  }
+  return names;
+}
 
 std::vector<int> read_ranks(std::string_view text, int devices, std::string_view flag,
                             Problems& problems) {

@@ -9,6 +9,9 @@
 
 namespace tsim::sim {
 
+/// Names of all operations, in the order of cost::CollectiveOp.
+std::vector<std::string_view> op_names();
+
 /// "0-7,12": devices in the order written, each below `devices`, none twice. A problem at `flag`
 /// when it is not so.
 std::vector<int> read_ranks(std::string_view text, int devices, std::string_view flag,

@@ -1,17 +1,13 @@
 #include <memory>
 
-#include "cost/tuning.hpp"
 #include "sim/cli/options/commands.hpp"
+#include "sim/net/net_lists.hpp"
 
 namespace tsim::cli {
 namespace {
 
-std::vector<std::string_view> op_names() {
-  std::vector<std::string_view> names;
-  names.reserve(cost::kCollectiveOps);
-  for (int op = 0; op < cost::kCollectiveOps; ++op) {
-    names.push_back(name_of(static_cast<cost::CollectiveOp>(op)));
-  }
+std::vector<std::string_view> net_op_names() {
+  std::vector<std::string_view> names = sim::op_names();
   names.emplace_back("parameter_server");
   return names;
 }
@@ -21,7 +17,7 @@ void add_what(CLI::App& net, NetOptions& options) {
       ->required()
       ->option_text(" ");
   net.add_option("--op", options.op, "The collective (all_reduce)")
-      ->check(one_of(op_names()))
+      ->check(one_of(net_op_names()))
       ->type_name("NAME");
   net.add_option("--sizes", options.sizes,
                  "FIRST:LAST[:FACTOR], one size or several (1KiB:4GiB, times 2)")

@@ -26,9 +26,7 @@ Added add_run(CLI::App& app) {
   run.footer("Example:\n  tsim run scenarios/bert_4mlu.json --set /strategy/schedule=gpipe --json");
   return {&run, [found] {
             RunOptions options = found->options;
-            for (const std::string& text : found->settings) {
-              options.settings.push_back(split_setting(text));
-            }
+            options.settings = split_settings(found->settings);
             return Command{options};
           }};
 }

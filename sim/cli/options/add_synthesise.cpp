@@ -61,9 +61,7 @@ Added add_synthesise(CLI::App& app) {
   synthesise.footer("Example:\n  tsim synthesise dgx1_v100 --op all_gather --size 4KiB");
   return {&synthesise, [found] {
             SynthesiseOptions options = found->options;
-            for (const std::string& text : found->settings) {
-              options.settings.push_back(split_setting(text));
-            }
+            options.settings = split_settings(found->settings);
             return Command{options};
           }};
 }

@@ -25,9 +25,7 @@ Added add_topo(CLI::App& app) {
   topo.footer("Example:\n  tsim topo dgx1_v100 --paths --svg dgx1.svg");
   return {&topo, [found] {
             TopoOptions options = found->options;
-            for (const std::string& text : found->settings) {
-              options.settings.push_back(split_setting(text));
-            }
+            options.settings = split_settings(found->settings);
             return Command{options};
           }};
 }

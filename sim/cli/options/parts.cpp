@@ -47,9 +47,14 @@ CLI::Validator setting() {
   return {check, "", "setting"};
 }
 
-Setting split_setting(const std::string& text) {
-  const std::size_t equals = text.find('=');
-  return {.pointer = text.substr(0, equals), .value = text.substr(equals + 1)};
+std::vector<Setting> split_settings(const std::vector<std::string>& texts) {
+  std::vector<Setting> settings;
+  settings.reserve(texts.size());
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    settings.push_back({.pointer = text.substr(0, equals), .value = text.substr(equals + 1)});
+  }
+  return settings;
 }
 
 void add_json(CLI::App& command, bool& json) {

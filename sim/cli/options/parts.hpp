@@ -28,8 +28,8 @@ CLI::Validator count_from(std::int64_t least);
 CLI::Validator one_of(std::vector<std::string_view> names);
 /// The value has to be /json/pointer=value.
 CLI::Validator setting();
-/// A text that setting() accepts.
-Setting split_setting(const std::string& text);
+/// Texts that setting() accepts.
+std::vector<Setting> split_settings(const std::vector<std::string>& texts);
 
 /// `--json`
 void add_json(CLI::App& command, bool& json);
