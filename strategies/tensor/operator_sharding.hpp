@@ -1,0 +1,65 @@
+// One rank's part of a block whose operators are each cut in a way of their own.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cost/tuning.hpp"
+#include "models/model.hpp"
+#include "strategies/shard.hpp"
+#include "strategies/tensor/operator_cut.hpp"
+#include "strategies/tensor/tensor_layout.hpp"
+
+namespace tsim::strategies {
+
+/// Cuts by operator name.
+using OperatorCuts = std::map<std::string, OperandFactors>;
+
+/// A collective of a run of the tensor group that an operator needs. `size` is the buffer as
+/// cost::plan_collective counts it.
+struct ShardComm {
+  models::OpId op = 0;
+  cost::CollectiveOp kind{};
+  RankRun ranks{};
+  Bytes size;
+  bool operator==(const ShardComm&) const = default;
+};
+
+/// Elements of a rank's weights whose gradients are summands: the ranks of each run add them up
+/// once an iteration.
+struct SharedGradients {
+  RankRun ranks{};
+  std::int64_t elements = 0;
+  bool operator==(const SharedGradients&) const = default;
+};
+
+struct ShardedBlock {
+  models::OpGraph graph;
+  std::vector<ShardComm> before_forward, after_forward;
+  std::vector<ShardComm> before_backward, after_backward_input;
+  std::vector<SharedGradients> shared;
+  std::vector<int> repeats;  // by operator: ranks that compute the same
+};
+
+/// The layout of what flows between blocks, [batch, sequence, hidden]: the one in which the last
+/// operator of the first layer leaves it.
+TensorLayout stream_layout(const models::Model& model, const Sharding& sharding,
+                           const OperatorCuts& cuts);
+
+/// `graph` as one of sharding.tensor = 2^k ranks holds it. Operators without a cut follow
+/// Megatron's rule (heads, ffn and vocabulary divided; with sequence parallelism the sequence
+/// elsewhere), a bias follows its product. Communication follows from the cuts:
+///  - a sum over a divided axis leaves summands, which are added up into the layout that the
+///    readers want (all-reduce or reduce-scatter), or all-reduced where they differ;
+///  - otherwise a tensor stays where its operator makes it, and each reader has it moved to where
+///    it reads it, see reshard();
+///  - gradients go the way back: those of an input that lacks a divided axis of the operator are
+///    summands, and those of a weight that does are SharedGradients;
+///  - a normalisation over a divided axis adds up its statistics, fp32, per row.
+///   [arXiv:2104.12369, sec. 4; arXiv:2105.04663, sec. 3]
+ShardedBlock shard_operators(const models::OpGraph& graph, const Sharding& sharding,
+                             const OperatorCuts& cuts, const TensorLayout& stream);
+
+}  // namespace tsim::strategies
