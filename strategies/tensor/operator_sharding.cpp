@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "strategies/tensor/reshard.hpp"
+#include "strategies/tensor/statistics.hpp"
 
 namespace tsim::strategies {
 namespace {
@@ -113,26 +114,6 @@ std::vector<int> missing_bits(const Shape& shape, const OpBits& bits) {
   }
   std::sort(missing.begin(), missing.end());
   return missing;
-}
-
-/// Statistics of a row that ranks add up, each in a collective of its own: how many collectives of
-/// how many fp32 numbers. A layer norm adds up x and x^2 together [arXiv:2104.05343, sec. 3.2.2];
-/// a softmax needs the maximum first; a loss besides the label's logit.
-struct Statistics {
-  int collectives = 0, numbers = 1;
-};
-Statistics forward_statistics(OpKind kind) {
-  switch (kind) {
-    case OpKind::layer_norm: return {1, 2};
-    case OpKind::rms_norm: return {1, 1};
-    case OpKind::softmax: return {2, 1};
-    case OpKind::cross_entropy: return {3, 1};
-    default: return {};
-  }
-}
-Statistics backward_statistics(OpKind kind) {
-  return kind == OpKind::cross_entropy ? Statistics{}
-                                       : Statistics{1, kind == OpKind::layer_norm ? 2 : 1};
 }
 
 /// Runs of neighbours in ascending `bits`.
@@ -290,7 +271,7 @@ class Deriver {
     std::int64_t count = 1;
     for (const Dim& dim : rows) { count *= dim.size / shards(bits(id).of(dim.axis)); }
     for (const RankRun& ranks : runs_of(missing_bits(rows, bits(id)))) {
-      const auto add_all = [&](const Statistics& s, std::vector<ShardComm>& comms) {
+      const auto add_all = [&](const RowStatistics& s, std::vector<ShardComm>& comms) {
         const Bytes size = count * s.numbers * Bytes{size_of(models::DType::fp32)};
         comms.insert(comms.end(), static_cast<std::size_t>(s.collectives),
                      {id, CollectiveOp::all_reduce, ranks, size});
@@ -304,19 +285,9 @@ class Deriver {
     for (const Operand& w : op(id).weights) {
       const Shape& shape = tensor(w.tensor).shape;
       for (const RankRun& ranks : runs_of(missing_bits(shape, bits(id)))) {
-        add_shared(ranks, models::elements(part(shape, stored(w.tensor))));
+        add_shared(out_.shared, ranks, models::elements(part(shape, stored(w.tensor))));
       }
     }
-  }
-
-  void add_shared(const RankRun& ranks, std::int64_t elements) {
-    for (SharedGradients& known : out_.shared) {
-      if (known.ranks == ranks) {
-        known.elements += elements;
-        return;
-      }
-    }
-    out_.shared.push_back({ranks, elements});
   }
 
   Shape part(Shape shape, const TensorLayout& layout) const {

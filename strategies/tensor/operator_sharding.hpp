@@ -1,47 +1,19 @@
 // One rank's part of a block whose operators are each cut in a way of their own.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string>
-#include <vector>
 
-#include "cost/tuning.hpp"
 #include "models/model.hpp"
 #include "strategies/shard.hpp"
 #include "strategies/tensor/operator_cut.hpp"
+#include "strategies/tensor/sharded_block.hpp"
 #include "strategies/tensor/tensor_layout.hpp"
 
 namespace tsim::strategies {
 
 /// Cuts by operator name.
 using OperatorCuts = std::map<std::string, OperandFactors>;
-
-/// A collective of a run of the tensor group that an operator needs. `size` is the buffer as
-/// cost::plan_collective counts it.
-struct ShardComm {
-  models::OpId op = 0;
-  cost::CollectiveOp kind{};
-  RankRun ranks{};
-  Bytes size;
-  bool operator==(const ShardComm&) const = default;
-};
-
-/// Elements of a rank's weights whose gradients are summands: the ranks of each run add them up
-/// once an iteration.
-struct SharedGradients {
-  RankRun ranks{};
-  std::int64_t elements = 0;
-  bool operator==(const SharedGradients&) const = default;
-};
-
-struct ShardedBlock {
-  models::OpGraph graph;
-  std::vector<ShardComm> before_forward, after_forward;
-  std::vector<ShardComm> before_backward, after_backward_input;
-  std::vector<SharedGradients> shared;
-  std::vector<int> repeats;  // by operator: ranks that compute the same
-};
 
 /// The layout of what flows between blocks, [batch, sequence, hidden]: the one in which the last
 /// operator of the first layer leaves it.
