@@ -1,7 +1,6 @@
 #include "strategies/closed_form.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "cost/algorithm_choice.hpp"
 #include "cost/collectives.hpp"
@@ -69,17 +68,17 @@ class Estimator {
       for (const int before : step.after) {
         start = std::max(start, end[static_cast<std::size_t>(before)]);
       }
-      end[i] = start + (step.is_comm ? tensor_comm(step, stage) : step.duration);
-      total = std::max(total, end[i]);
+      end[i] = start + (step.is_comm ? comm_time(step, stage) : step.duration);
+    }
+    for (const int exit : program.exits) {
+      total = std::max(total, end[static_cast<std::size_t>(exit)]);
     }
     return total;
   }
 
-  Seconds tensor_comm(const Step& step, int stage) {
-    constexpr std::array kOps{CollectiveOp::all_reduce, CollectiveOp::reduce_scatter,
-                              CollectiveOp::all_gather};
-    return collective(kOps[static_cast<std::size_t>(step.comm)], layout_.tensor_group(0, stage),
-                      step.size);
+  Seconds comm_time(const Step& step, int stage) {
+    return collective(step.comm.op, layout_.ranks(step.comm.group, 0, {0, 0, stage}),
+                      step.comm.size);
   }
 
   /// Phases of one micro-batch through a stage: all its chunks, or one of two copies.
@@ -153,7 +152,7 @@ class Estimator {
       const bool split = schedule_ != nullptr && schedule_->splits_backward;
       const Program& last = split ? chunk.last_weight_grad : chunk.last_backward;
       for (const Step& step : last.steps) {
-        clock += step.is_comm ? tensor_comm(step, stage) : step.duration;
+        clock += step.is_comm ? comm_time(step, stage) : step.duration;
         if (step.bucket == 0) { continue; }
         free = std::max(free, clock) + collective(op, holders(stage), step.bucket * element);
       }
@@ -165,7 +164,7 @@ class Estimator {
   std::vector<int> holders(int stage) const {
     std::vector<int> devices;
     for (const int holder : holder_stages(shape_of(in_.strategy, 1), stage)) {
-      const std::vector<int> group = layout_.data_group(0, holder);
+      const std::vector<int> group = layout_.replica_group(0, holder);
       devices.insert(devices.end(), group.begin(), group.end());
     }
     return devices;

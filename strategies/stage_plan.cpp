@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "cost/roofline.hpp"
+#include "strategies/block_plan.hpp"
 #include "strategies/deal.hpp"
 #include "strategies/memory.hpp"
 #include "strategies/schedule.hpp"

@@ -42,6 +42,7 @@ struct Strategy {
   int tensor = 1;                  // t: ranks that split every layer
   int pipeline = 1;                // p: stages
   int data = 1;                    // d: replicas
+  int context = 1;                 // c: ranks that split the sequence of every layer
   int chunks = 1;                  // v: model chunks of a stage, as the schedule allows
   bool sequence_parallel = false;  // norms and dropout split along the sequence over t
   std::string schedule = "1f1b";   // a name in the schedule registry, or of an order of its own
@@ -64,7 +65,7 @@ struct Strategy {
   bool overlap_gradients = true;              // all-reduce buckets while the backward goes on
   Bytes bucket{std::int64_t{25} << 20};       // of gradients
   Bytes first_bucket{std::int64_t{1} << 20};  // the first one to be ready
-  std::string order = "tp-dp-pp";             // innermost first: how ranks are numbered
+  std::string order = "tp-cp-dp-pp";          // innermost first: how ranks are numbered
   bool overlap_tensor = true;   // input-gradient all-reduces run beside weight-gradient products
   bool scatter_gather = false;  // pipeline messages cut over t [arXiv:2104.04473, sec. 4.1]
   std::string collective = "auto";  // "ring", "tree" or "auto"
@@ -72,7 +73,9 @@ struct Strategy {
   bool operator==(const Strategy&) const = default;
 };
 
-/// t x p x d.
-constexpr int world_size(const Strategy& s) { return s.tensor * s.pipeline * s.data; }
+/// Ranks that hold the same part of the model along a pipeline: d c.
+constexpr int replica_count(const Strategy& s) { return s.data * s.context; }
+/// t x c x d x p.
+constexpr int world_size(const Strategy& s) { return s.tensor * s.pipeline * replica_count(s); }
 
 }  // namespace tsim::strategies
