@@ -44,7 +44,8 @@ class Estimator {
     result.transfers = (one_at_a_time ? static_cast<double>(m) : 1.0) * transfer_time();
     if (in_.training) {
       for (int stage = 0; stage < s.pipeline; ++stage) {
-        result.gradients = std::max(result.gradients, exposed_gradients(stage));
+        const Seconds shared = each ? Seconds{} : shared_gradients(stage);
+        result.gradients = std::max(result.gradients, exposed_gradients(stage) + shared);
         if (!each) { result.optimizer = std::max(result.optimizer, optimizer_time(stage)); }
       }
     }
@@ -158,6 +159,17 @@ class Estimator {
       }
     }
     return std::max(Seconds{}, free - clock);
+  }
+
+  /// Gradients that parts of the tensor group add up, after all others.
+  Seconds shared_gradients(int stage) {
+    Seconds sum;
+    for (const SharedGradients& s : in_.stages[static_cast<std::size_t>(stage)].shared) {
+      const RankGroup group{GroupAxis::tensor, s.ranks.size, s.ranks.stride};
+      sum += collective(CollectiveOp::all_reduce, layout_.ranks(group, 0, {0, 0, stage}),
+                        s.elements * Bytes{size_of(in_.strategy.precision.reduction)});
+    }
+    return sum;
   }
 
   /// Devices of all that hold the stage's parameters.

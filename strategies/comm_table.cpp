@@ -57,6 +57,8 @@ std::uint32_t CommTable::comm(TaskGraph& graph, const CommKey& key, const std::s
             .op = key.op,
             .devices = copies.front(),
             .costs = plan.costs};
+  comm.own_flows = static_cast<std::uint32_t>(comm.flows.size());
+  comm.copies = static_cast<std::int32_t>(copies.size());
   std::unordered_set<cost::ChannelId> own;
   for (const Flow& flow : comm.flows) { own.insert(flow.channels.begin(), flow.channels.end()); }
   for (std::size_t i = 1; i < copies.size(); ++i) {

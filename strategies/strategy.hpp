@@ -10,6 +10,7 @@
 #include "models/kernel.hpp"
 #include "models/units.hpp"
 #include "strategies/pipeline_order.hpp"
+#include "strategies/tensor/tensor_split.hpp"
 
 namespace tsim::strategies {
 
@@ -66,6 +67,9 @@ struct Strategy {
   Bytes bucket{std::int64_t{25} << 20};       // of gradients
   Bytes first_bucket{std::int64_t{1} << 20};  // the first one to be ready
   std::string order = "tp-cp-dp-pp";          // innermost first: how ranks are numbered
+  OperatorCuts operators;       // how operators are split over t that do not follow Megatron's rule
+  TensorGrid grid;              // or t on a grid
+  int tensor_chunks = 1;        // of a product beside its tensor-parallel communication
   bool overlap_tensor = true;   // input-gradient all-reduces run beside weight-gradient products
   bool scatter_gather = false;  // pipeline messages cut over t [arXiv:2104.04473, sec. 4.1]
   std::string collective = "auto";  // "ring", "tree" or "auto"

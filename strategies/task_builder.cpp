@@ -101,6 +101,9 @@ TaskGraph TaskBuilder::build() && {
   connect_sends();
   if (input_.training) {
     for (int stage = 0; stage < strategy_.pipeline; ++stage) { reduce_gradients(stage); }
+    for (int stage = 0; stage < strategy_.pipeline && !steps_each(strategy_); ++stage) {
+      reduce_shared(stage);
+    }
     reduce_embedding();
     for (int stage = 0; stage < strategy_.pipeline && !steps_each(strategy_); ++stage) {
       step_optimizer(stage);

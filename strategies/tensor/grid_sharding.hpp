@@ -3,15 +3,9 @@
 
 #include "strategies/shard.hpp"
 #include "strategies/tensor/sharded_block.hpp"
+#include "strategies/tensor/tensor_split.hpp"
 
 namespace tsim::strategies {
-
-/// side x side x depth ranks; rank = (layer x side + row) x side + column.
-struct TensorGrid {
-  int side = 1;
-  int depth = 1;
-  bool operator==(const TensorGrid&) const = default;
-};
 
 /// `graph` as one rank of the grid holds it: samples are divided over rows and layers, hidden
 /// units, heads, MLP columns and vocabulary over columns; a weight [k, n] is held as a block

@@ -8,12 +8,9 @@
 #include <vector>
 
 #include "models/op_graph.hpp"
+#include "strategies/tensor/tensor_split.hpp"
 
 namespace tsim::strategies {
-
-/// Factors by operand (inputs, then weights) and dimension: ((4,1),(1,1)) cuts the rows of a
-/// product's left matrix four ways and repeats the right one   [arXiv:2104.12369, sec. 4].
-using OperandFactors = std::vector<std::vector<int>>;
 
 /// "((4,1),(1,1))" with any spaces, or "(4,1)" for a single operand; none when it is not that.
 std::optional<OperandFactors> parse_factors(std::string_view text);

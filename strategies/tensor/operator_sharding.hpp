@@ -1,9 +1,6 @@
 // One rank's part of a block whose operators are each cut in a way of their own.
 #pragma once
 
-#include <map>
-#include <string>
-
 #include "models/model.hpp"
 #include "strategies/shard.hpp"
 #include "strategies/tensor/operator_cut.hpp"
@@ -11,9 +8,6 @@
 #include "strategies/tensor/tensor_layout.hpp"
 
 namespace tsim::strategies {
-
-/// Cuts by operator name.
-using OperatorCuts = std::map<std::string, OperandFactors>;
 
 /// The layout of what flows between blocks, [batch, sequence, hidden]: the one in which the last
 /// operator of the first layer leaves it.

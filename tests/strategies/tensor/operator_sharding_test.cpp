@@ -51,14 +51,9 @@ ShardedBlock sharded(const models::Model& model, BlockKind kind, const Sharding&
 
 /// The same collectives in the same order as the rule for whole groups finds.
 bool same(const std::vector<ShardComm>& derived, const std::vector<OpComm>& ruled, int tensor) {
-  const auto kind_of = [](TensorComm kind) {
-    return kind == TensorComm::all_reduce       ? CollectiveOp::all_reduce
-           : kind == TensorComm::reduce_scatter ? CollectiveOp::reduce_scatter
-                                                : CollectiveOp::all_gather;
-  };
   return std::equal(derived.begin(), derived.end(), ruled.begin(), ruled.end(),
                     [&](const ShardComm& a, const OpComm& b) {
-                      return a.op == b.op && a.kind == kind_of(b.kind) && a.size == b.size &&
+                      return a.op == b.op && a.kind == b.kind && a.size == b.size &&
                              a.ranks == RankRun{1, tensor};
                     });
 }
