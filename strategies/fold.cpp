@@ -49,6 +49,7 @@ class AlikeCheck {
     const Bytes gradients = plan.elements * Bytes{size_of(strategy_.precision.reduction)};
     return sums_alike(group_copies(layout_, axes_, place, {GroupAxis::tensor, strategy_.tensor}),
                       message) &&
+           groups_alike(place, gradients) &&
            sums_alike(replica_copies(layout_, axes_, place.tensor, holders), gradients) &&
            messages_alike(place, message);
   }
@@ -66,6 +67,14 @@ class AlikeCheck {
 
   bool sums_alike(const GroupCopies& copies, Bytes size) {
     return copies.front().size() < 2 || table_.alike(CollectiveOp::all_reduce, copies, size);
+  }
+
+  /// Every group of replicas that communicates.
+  bool groups_alike(const Place& place, Bytes size) {
+    const std::vector<RankGroup> groups = replica_groups(strategy_);
+    return std::ranges::all_of(groups, [&](const RankGroup& group) {
+      return sums_alike(group_copies(layout_, axes_, place, group), size);
+    });
   }
 
   /// To the next stage and back; from the last one on only when chunks go round.

@@ -45,7 +45,8 @@ OrderCosts order_costs(const BuildInput& input, const PipelineShape& shape) {
 
 /// Programs that an order runs: those of a backward in two parts only where it has some.
 std::vector<Which> programs_of(const PipelineOrder& order) {
-  std::vector<Which> used{Which::forward, Which::backward, Which::last_backward};
+  std::vector<Which> used{Which::forward, Which::first_forward, Which::backward,
+                          Which::last_backward};
   const bool split = std::any_of(order.begin(), order.end(), [](const StageOrder& stage) {
     return std::any_of(stage.begin(), stage.end(),
                        [](const Action& a) { return a.phase == Phase::weight_grad; });
@@ -128,7 +129,7 @@ void TaskBuilder::make_ranks() {
       (input_.folded.data ? strategy_.data : 1) * (input_.folded.tensor ? strategy_.tensor : 1);
   for (int stage = 0; stage < strategy_.pipeline; ++stage) {
     const StagePlan& plan = input_.stages[index(stage)];
-    const StateBytes states = state_bytes(plan.elements, strategy_);
+    const StateBytes states = state_bytes(plan.elements, strategy_, plan.whole);
     Bytes buffers;  // one message in, one out
     if (strategy_.pipeline > 1) {
       for (const ChunkPlan& chunk : plan.chunks) {
