@@ -258,13 +258,17 @@ std::vector<Piece> backward_pieces(const models::BlockKernels& kernels, const Co
   return backward.pieces;
 }
 
-BlockWeights block_weights(const OpGraph& graph) {
+BlockWeights block_weights(const OpGraph& graph, std::int64_t persistence) {
   BlockWeights weights;
   for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
     if (graph.tensors[i].role != models::Role::weight) { continue; }
-    (is_word_embedding(graph, static_cast<models::TensorId>(i)) ? weights.embedding
-                                                                : weights.own) +=
-        models::elements(graph.tensors[i].shape);
+    const std::int64_t elements = models::elements(graph.tensors[i].shape);
+    if (is_word_embedding(graph, static_cast<models::TensorId>(i))) {
+      weights.embedding += elements;
+      continue;
+    }
+    weights.own += elements;
+    if (elements < persistence) { weights.small += elements; }
   }
   return weights;
 }
@@ -303,7 +307,7 @@ BlockPlan plan_block(const models::Block& block, const TensorSplit& split, const
   plan.backward = joined(again, backward_pieces(kernels, context, Gradients::all));
   plan.input_grad = joined(again, backward_pieces(kernels, context, Gradients::of_inputs));
   plan.weight_grad = backward_pieces(kernels, context, Gradients::of_weights);
-  plan.weights = block_weights(graph);
+  plan.weights = block_weights(graph, strategy.zero.persistence);
   plan.shared = sharded.shared;
   add_memory(graph, recompute, strategy.fusion, plan);
   add_weight_memory(graph, kernels.backward_weight, plan);

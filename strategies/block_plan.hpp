@@ -18,6 +18,7 @@ namespace tsim::strategies {
 struct BlockWeights {
   std::int64_t own = 0;        // elements, without the tied word embedding
   std::int64_t embedding = 0;  // elements of "embedding.word", which embedding and tied head share
+  std::int64_t small = 0;      // of `own`, in tensors too small to be sharded (Zero::persistence)
 };
 
 struct BlockPlan {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "cost/algorithm_choice.hpp"
 #include "cost/collectives.hpp"
 #include "strategies/layout.hpp"
 #include "strategies/schedule.hpp"
@@ -55,27 +54,36 @@ class Estimator {
 
  private:
   Seconds collective(CollectiveOp op, const std::vector<int>& devices, Bytes size) {
-    const auto plan = plan_collective(op, cost::algorithm_or_auto(op, in_.strategy.collective),
-                                      devices, size, in_.router);
+    const auto plan =
+        plan_collective(op, algorithm_of(in_.strategy, op), devices, size, in_.router);
     return time_alone(plan, in_.topology, in_.router);
   }
 
-  Seconds program_time(const Program& program, int stage) {
+  /// When a program's exits have ended, and when all that it sends has arrived.
+  struct Ends {
+    Seconds exits, all;
+  };
+  Ends ends_of(const Program& program, int stage) {
     std::vector<Seconds> end(program.steps.size());
-    Seconds total;
+    Seconds free;  // communications between replicas queue
+    Ends ends;
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
       const Step& step = program.steps[i];
-      Seconds start;
+      Seconds start = reads_input(step) ? Seconds{} : free;
       for (const int before : step.after) {
         start = std::max(start, end[static_cast<std::size_t>(before)]);
       }
       end[i] = start + (step.is_comm ? comm_time(step, stage) : step.duration);
+      if (!reads_input(step)) { free = end[i]; }
+      ends.all = std::max(ends.all, end[i]);
     }
     for (const int exit : program.exits) {
-      total = std::max(total, end[static_cast<std::size_t>(exit)]);
+      ends.exits = std::max(ends.exits, end[static_cast<std::size_t>(exit)]);
     }
-    return total;
+    return ends;
   }
+
+  Seconds program_time(const Program& program, int stage) { return ends_of(program, stage).exits; }
 
   Seconds comm_time(const Step& step, int stage) {
     return collective(step.comm.op, layout_.ranks(step.comm.group, 0, {0, 0, stage}),
@@ -145,13 +153,20 @@ class Estimator {
   Seconds exposed_gradients(int stage) {
     const Strategy& s = in_.strategy;
     if (replicas(s) == 1) { return {}; }
-    const CollectiveOp op = s.zero >= 1 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
+    const CollectiveOp op =
+        s.zero.stage >= 1 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
     const Bytes element{size_of(s.precision.reduction)};
     Seconds clock;
     Seconds free;
+    const bool split = schedule_ != nullptr && schedule_->splits_backward;
     for (const ChunkPlan& chunk : in_.stages[static_cast<std::size_t>(stage)].chunks) {
-      const bool split = schedule_ != nullptr && schedule_->splits_backward;
       const Program& last = split ? chunk.last_weight_grad : chunk.last_backward;
+      if (sends_in_programs(s)) {
+        const Ends ends = ends_of(last, stage);
+        free = std::max(free, clock + ends.all);
+        clock += ends.exits;
+        continue;
+      }
       for (const Step& step : last.steps) {
         clock += step.is_comm ? comm_time(step, stage) : step.duration;
         if (step.bucket == 0) { continue; }
@@ -186,7 +201,7 @@ class Estimator {
     const Strategy& s = in_.strategy;
     const StagePlan& plan = in_.stages[static_cast<std::size_t>(stage)];
     Seconds time = plan.optimizer;
-    if (s.zero >= 1 && replicas(s) > 1) {
+    if (s.zero.stage >= 1 && s.zero.stage < 3 && !s.overlap_parameters && replicas(s) > 1) {
       time += collective(CollectiveOp::all_gather, holders(stage),
                          plan.elements * Bytes{size_of(s.precision.compute)});
     }

@@ -53,6 +53,7 @@ class AlikeCheck {
                        [&](const RankGroup& group) {
                          return sums_alike(group_copies(layout_, axes_, place, group), message);
                        }) &&
+           groups_alike(place, gradients) &&
            sums_alike(replica_copies(layout_, axes_, place.tensor, holders), gradients) &&
            messages_alike(place, message);
   }
@@ -84,6 +85,14 @@ class AlikeCheck {
 
   bool sums_alike(const GroupCopies& copies, Bytes size) {
     return copies.front().size() < 2 || table_.alike(CollectiveOp::all_reduce, copies, size);
+  }
+
+  /// Every group of replicas that communicates.
+  bool groups_alike(const Place& place, Bytes size) {
+    const std::vector<RankGroup> groups = replica_groups(strategy_);
+    return std::ranges::all_of(groups, [&](const RankGroup& group) {
+      return sums_alike(group_copies(layout_, axes_, place, group), size);
+    });
   }
 
   /// To the next stage and back; from the last one on only when chunks go round.
@@ -121,7 +130,7 @@ std::vector<int> along(bool folded, int simulated, int size) {
 
 FoldedAxes foldable_axes(const Strategy& strategy, const std::vector<StagePlan>& stages,
                          const cost::Topology& topology, cost::Router& router) {
-  CommTable table(topology, router, strategy.collective);
+  CommTable table(topology, router, strategy);
   for (const FoldedAxes axes :
        {FoldedAxes{true, true}, FoldedAxes{true, false}, FoldedAxes{false, true}}) {
     if (AlikeCheck(axes, strategy, stages, topology, table).all_alike()) { return axes; }

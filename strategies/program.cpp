@@ -1,6 +1,7 @@
 #include "strategies/program.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -78,13 +79,13 @@ class ProgramMaker {
     }
     close();
     std::vector<int> after = frontier_;
-    for (const Communication& send : buckets_.sends) {
+    for (const GradientSend& send : buckets_.sends) {
       Step step;
       step.is_comm = true;
       step.phase = Phase::gradient_sync;
       step.after = after;
-      step.comm = send;
-      step.comm.size = elements * send.size;
+      step.comm = send.comm;
+      step.comm.size = Bytes{std::llround(std::ceil(static_cast<double>(elements) * send.bytes))};
       program_.steps.push_back(step);
       after = {static_cast<int>(program_.steps.size()) - 1};
     }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "strategies/piece.hpp"
+#include "strategies/zero.hpp"
 
 namespace tsim::strategies {
 
@@ -31,9 +32,9 @@ struct Program {
 struct BucketLimits {
   std::int64_t first = 0;
   std::int64_t others = 0;
-  /// What sends a full bucket, one after another, `size` bytes for each element; empty: the steps
-  /// are only marked, and whoever reads them sends.
-  std::vector<Communication> sends = {};
+  /// What sends a full bucket, one after another; empty: the steps are only marked, and whoever
+  /// reads them sends.
+  std::vector<GradientSend> sends = {};
   Bytes gradient = {};  // of an element as it waits to be sent: allocated when it is made, freed
                         // with the last of `sends`
 };

@@ -2,15 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cost/tuning.hpp"
 #include "models/dtype.hpp"
 #include "models/kernel.hpp"
 #include "models/units.hpp"
 #include "strategies/pipeline_order.hpp"
 #include "strategies/tensor/tensor_split.hpp"
+#include "strategies/zero.hpp"
 
 namespace tsim::strategies {
 
@@ -39,6 +42,11 @@ struct Precision {
 enum class Fidelity : std::uint8_t { aggregated, steps };
 std::string_view name_of(Fidelity fidelity);
 
+/// When gradients are added up over the replicas: once all micro-batches have added to them, or for
+/// each of them. automatic: each with sharded gradients, else once.
+enum class GradientSync : std::uint8_t { automatic, last, every };
+std::string_view name_of(GradientSync sync);
+
 struct Strategy {
   int tensor = 1;                  // t: ranks that split every layer
   int pipeline = 1;                // p: stages
@@ -62,8 +70,12 @@ struct Strategy {
   bool gradient_clipping = true;  // by the norm over all gradients
   bool loss_scaling = false;      // gradients are unscaled and looked through for infinities
   Precision precision;
-  int zero = 0;                               // 0, or 1: optimizer states sharded over the replicas
-  bool overlap_gradients = true;              // all-reduce buckets while the backward goes on
+  Zero zero;
+  GradientSync gradient_sync = GradientSync::automatic;
+  bool across_every = true;  // with sync of every micro-batch: over all groups of shards each time
+  bool overlap_parameters = false;  // ZeRO 1, 2: weights are gathered block by block before the
+                                    // first forward needs them, not after the optimizer
+  bool overlap_gradients = true;    // all-reduce buckets while the backward goes on
   Bytes bucket{std::int64_t{25} << 20};       // of gradients
   Bytes first_bucket{std::int64_t{1} << 20};  // the first one to be ready
   std::string order = "tp-cp-dp-pp";          // innermost first: how ranks are numbered
@@ -72,10 +84,14 @@ struct Strategy {
   int tensor_chunks = 1;        // of a product beside its tensor-parallel communication
   bool overlap_tensor = true;   // input-gradient all-reduces run beside weight-gradient products
   bool scatter_gather = false;  // pipeline messages cut over t [arXiv:2104.04473, sec. 4.1]
-  std::string collective = "auto";  // "ring", "tree" or "auto"
+  std::string collective = "auto";  // "ring", "tree" or "auto", where an operation has it
+  std::map<cost::CollectiveOp, std::string> collective_of;  // instead, for these
   Fidelity fidelity = Fidelity::aggregated;
   bool operator==(const Strategy&) const = default;
 };
+
+/// The algorithm that the strategy wants for `op`, or "auto".
+std::string_view algorithm_of(const Strategy& strategy, cost::CollectiveOp op);
 
 /// Ranks that hold the same part of the model along a pipeline: d c.
 constexpr int replica_count(const Strategy& s) { return s.data * s.context; }

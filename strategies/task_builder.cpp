@@ -45,7 +45,8 @@ OrderCosts order_costs(const BuildInput& input, const PipelineShape& shape) {
 
 /// Programs that an order runs: those of a backward in two parts only where it has some.
 std::vector<Which> programs_of(const PipelineOrder& order) {
-  std::vector<Which> used{Which::forward, Which::backward, Which::last_backward};
+  std::vector<Which> used{Which::forward, Which::first_forward, Which::backward,
+                          Which::last_backward};
   const bool split = std::any_of(order.begin(), order.end(), [](const StageOrder& stage) {
     return std::any_of(stage.begin(), stage.end(),
                        [](const Action& a) { return a.phase == Phase::weight_grad; });
@@ -73,7 +74,7 @@ TaskBuilder::TaskBuilder(const BuildInput& input)
       shape_(shape_of(input.strategy, input.micro_batches)),
       order_(pipeline_order(input)),
       meets_(input.strategy.batched_p2p && !find_deadlock(shape_, order_, true)),
-      table_(input.topology, input.router, input.strategy.collective),
+      table_(input.topology, input.router, input.strategy),
       last_exits_(index(input.strategy.pipeline * replicas_)),
       buckets_(index(input.strategy.pipeline)) {
   const std::size_t slots = index(strategy_.pipeline * replicas_ * tensor_);
@@ -131,7 +132,7 @@ void TaskBuilder::make_ranks() {
       (input_.folded.data ? strategy_.data : 1) * (input_.folded.tensor ? strategy_.tensor : 1);
   for (int stage = 0; stage < strategy_.pipeline; ++stage) {
     const StagePlan& plan = input_.stages[index(stage)];
-    const StateBytes states = state_bytes(plan.elements, strategy_);
+    const StateBytes states = state_bytes(plan.elements, strategy_, plan.whole);
     Bytes buffers;  // one message in, one out
     if (strategy_.pipeline > 1) {
       for (const ChunkPlan& chunk : plan.chunks) {

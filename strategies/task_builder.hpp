@@ -86,6 +86,7 @@ class TaskBuilder {
   void reduce_embedding();
   void reduce_embedding_of(const std::vector<int>& stages, int replica, int tensor);
   void gather_parameters(int stage, int tensor);
+  void gather_shards(int stage, int tensor, const RankGroup& group, Bytes size);
   void after_last_phase(int stage, int replica, int tensor, TaskId task);
   std::vector<std::uint32_t> replica_slots(int stage, int tensor) const;
   GroupCopies holders(int stage, int tensor) const;
@@ -139,6 +140,7 @@ class TaskBuilder {
   void reduce_bucket(const Bucket& bucket, int stage, int tensor);
   std::vector<std::vector<Bucket>> buckets_;  // by stage
   std::vector<int> backwards_left_;           // of the stage and replica at hand, by chunk
+  std::vector<char> forwards_begun_;          // the same
   std::size_t next_bucket_ = 0;               // the same
   std::size_t first_of_step_ = 0;             // the same: of the optimizer step to come
   std::vector<StepTasks> stamped_;            // of the program stamped last, by step

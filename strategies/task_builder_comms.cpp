@@ -2,6 +2,7 @@
 #include <array>
 #include <utility>
 
+#include "strategies/memory.hpp"
 #include "strategies/schedule.hpp"
 #include "strategies/task_builder.hpp"
 
@@ -169,7 +170,7 @@ void TaskBuilder::merge_buckets(int stage) {
 
 /// As soon as every replica has filled the bucket, or, without overlap, after the last phase.
 void TaskBuilder::reduce_bucket(const Bucket& bucket, int stage, int tensor) {
-  const bool sharded = strategy_.zero >= 1;
+  const bool sharded = strategy_.zero.stage >= 1;
   const CollectiveOp op = sharded ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
   const Bytes size = bucket.elements * Bytes{size_of(strategy_.precision.reduction)};
   const std::vector<std::uint32_t> slots = replica_slots(stage, tensor);
@@ -283,16 +284,24 @@ void TaskBuilder::step_optimizer(int stage) {
       builder_.edge(embedding_sync_[me], id);
     }
     const bool last_holder = mirror_stage(shape_, stage) <= stage;
-    if (last_holder && strategy_.zero > 0 && replicas(strategy_) > 1) {
-      gather_parameters(stage, t);
-    }
+    if (last_holder) { gather_parameters(stage, t); }
   }
 }
 
-/// Each replica has stepped its shard of the optimizer: the others need the new weights.
+/// Each replica has stepped its shard of the optimizer: the others need the new weights, at stage 3
+/// only of what is kept whole.
 void TaskBuilder::gather_parameters(int stage, int tensor) {
-  const Bytes size =
-      input_.stages[index(stage)].elements * Bytes{size_of(strategy_.precision.compute)};
+  const int zero = strategy_.zero.stage;
+  if (zero == 0 || state_shards(strategy_) == 1) { return; }
+  if (zero < 3 && strategy_.overlap_parameters) { return; }  // the first forward gathers
+  const StagePlan& plan = input_.stages[index(stage)];
+  const std::int64_t elements = zero == 3 ? plan.whole : plan.elements;
+  const Bytes size = elements * Bytes{size_of(strategy_.precision.compute)};
+  if (size.value == 0) { return; }
+  if (strategy_.zero.shard_group > 0) {
+    gather_shards(stage, tensor, {GroupAxis::replica, strategy_.zero.shard_group}, size);
+    return;
+  }
   const std::vector<std::uint32_t> slots = replica_slots(stage, tensor);
   const CommKey key{Stream::dp, CollectiveOp::all_gather, {}, stage * tensor_ + tensor, size};
   const std::uint32_t comm = table_.comm(
@@ -303,6 +312,32 @@ void TaskBuilder::gather_parameters(int stage, int tensor) {
                                   .phase = Phase::parameter_sync,
                                   .stream = Stream::dp});
   for (const std::uint32_t s : slots) { builder_.edge(optimizer_step_[s], id); }
+}
+
+/// The same within each group of replicas that share one copy.
+void TaskBuilder::gather_shards(int stage, int tensor, const RankGroup& shards, Bytes size) {
+  const int groups = input_.folded.data ? 1 : group_count(shards, replicas_);
+  for (int number = 0; number < groups; ++number) {
+    const std::vector<int> together =
+        input_.folded.data ? std::vector<int>{0} : members(shards, number);
+    std::vector<std::uint32_t> slots(together.size());
+    std::transform(together.begin(), together.end(), slots.begin(), [&](int replica) {
+      return static_cast<std::uint32_t>(slot(stage, replica, tensor));
+    });
+    const Place place{tensor, together.front(), stage};
+    const CommKey key{Stream::dp, CollectiveOp::all_gather, shards,
+                      (stage * replica_count(strategy_) + number) * strategy_.tensor + tensor,
+                      size};
+    const std::uint32_t comm =
+        table_.comm(builder_.graph, key, at_stage("parameter all-gather", stage),
+                    group_copies(layout_, input_.folded, place, shards));
+    const TaskId id = builder_.add({.work = comm,
+                                    .place = group(slots),
+                                    .kind = TaskKind::comm,
+                                    .phase = Phase::parameter_sync,
+                                    .stream = Stream::dp});
+    for (const std::uint32_t s : slots) { builder_.edge(optimizer_step_[s], id); }
+  }
 }
 
 }  // namespace tsim::strategies

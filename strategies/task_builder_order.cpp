@@ -1,5 +1,6 @@
 // Stamps the phases of a schedule: one action after another on every rank.
 #include <algorithm>
+#include <utility>
 
 #include "strategies/schedule.hpp"
 #include "strategies/task_builder.hpp"
@@ -107,7 +108,10 @@ Which TaskBuilder::which_phase(const Action& action) {
   const bool last =
       ends_micro_batch && (--backwards_left_[index(action.chunk)] == 0 || steps_each(strategy_));
   switch (action.phase) {
-    case Phase::forward: return Which::forward;
+    case Phase::forward: {
+      const bool begun = std::exchange(forwards_begun_[index(action.chunk)], 1) != 0;
+      return begun || !input_.training ? Which::forward : Which::first_forward;
+    }
     case Phase::input_grad: return Which::input_grad;
     case Phase::weight_grad: return last ? Which::last_weight_grad : Which::weight_grad;
     default: return last ? Which::last_backward : Which::backward;
@@ -195,6 +199,7 @@ void TaskBuilder::run_actions(std::span<const Action> actions, int stage, int re
 void TaskBuilder::run_schedule(int stage, int replica) {
   const StageOrder& order = order_[index(stage)];
   backwards_left_.assign(index(shape_.chunks), 0);
+  forwards_begun_.assign(index(shape_.chunks), 0);
   for (const Action& action : order) {
     const bool ends = action.phase == Phase::backward || action.phase == Phase::weight_grad;
     backwards_left_[index(action.chunk)] += ends ? 1 : 0;
