@@ -23,7 +23,7 @@ void read_operators(const Place& place, Strategy& s) {
     if (factors) {
       s.operators[name] = *factors;
     } else if (!written.empty()) {
-      cut.fail(in_quotes(written), R"(a tuple of factors for each operand: "((4,1),(1,1))") ");
+      cut.fail(in_quotes(written), "a tuple of factors for each operand, as \"((4,1),(1,1))\"");
     }
   }
   in.finish();
