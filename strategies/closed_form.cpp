@@ -134,9 +134,7 @@ class Estimator {
   }
 
   Seconds transfer_time() {
-    // Under sequence parallelism a rank's output is its part already.
-    const int cut =
-        in_.strategy.scatter_gather && !in_.strategy.sequence_parallel ? in_.strategy.tensor : 1;
+    const int cut = cuts_messages(in_.strategy) ? in_.strategy.tensor : 1;
     Seconds sum;
     for (int stage = 0; stage + 1 < in_.strategy.pipeline; ++stage) {
       const Bytes size = in_.stages[static_cast<std::size_t>(stage)].chunks.front().output;

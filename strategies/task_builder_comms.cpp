@@ -57,8 +57,7 @@ ResolvedStep TaskBuilder::resolve_comm(const Step& step, int stage, int replica)
 Bytes TaskBuilder::message_size(int stage, const Action& action) const {
   const ChunkPlan& plan = input_.stages[index(stage)].chunks[index(action.chunk)];
   const Bytes size = action.phase == Phase::forward ? plan.output : plan.input;
-  // Under sequence parallelism a rank's output is its part already.
-  if (!strategy_.scatter_gather || strategy_.sequence_parallel) { return size; }
+  if (!cuts_messages(strategy_)) { return size; }
   return Bytes{(size.value + strategy_.tensor - 1) / strategy_.tensor};
 }
 
