@@ -5,6 +5,7 @@
 
 #include "cost/roofline.hpp"
 #include "strategies/block_memory.hpp"
+#include "strategies/ring_attention.hpp"
 
 namespace tsim::strategies {
 namespace {
@@ -19,7 +20,7 @@ struct Context {
   const TensorComms& comms;
   const cost::Device& device;
   bool overlap_tensor;
-  RankGroup tensor;  // the ranks that split the block
+  const Sharding& sharding;
 };
 
 bool contains(const std::vector<OpId>& ops, OpId op) {
@@ -35,25 +36,36 @@ Piece compute_piece(const Kernel& kernel, const cost::Device& device, Phase phas
   return piece;
 }
 
-/// Communications of the operators `ops` over the ranks that split the block.
-struct CommsOf {
-  const std::vector<OpComm>& comms;
-  const std::vector<OpId>& ops;
-};
-
-void add_comms(const CommsOf& of, const Context& c, Phase phase, std::vector<Piece>& pieces,
-               PieceKind kind = PieceKind::comm) {
-  for (const OpComm& comm : of.comms) {
-    if (!contains(of.ops, comm.op)) { continue; }
-    pieces.push_back(comm_piece(kind, phase, {comm.kind, c.tensor, Stream::tp, comm.size}));
+/// Communications of the operators `ops`.
+void add_comms(const std::vector<OpComm>& comms, const std::vector<OpId>& ops, Phase phase,
+               std::vector<Piece>& pieces, PieceKind kind = PieceKind::comm) {
+  for (const OpComm& c : comms) {
+    if (contains(ops, c.op)) { pieces.push_back(comm_piece(kind, phase, c.comm)); }
   }
+}
+
+bool is_ring_core(const Kernel& kernel, const Context& c) {
+  return c.sharding.context > 1 && c.sharding.attention == ContextAttention::ring &&
+         kernel.part == models::Part::attention_core;
+}
+
+/// A kernel as one piece or, of a ring of context ranks, as its rounds.
+void add_kernel(const Piece& piece, const Kernel& kernel, const Context& c, bool backward,
+                std::vector<Piece>& pieces) {
+  if (!is_ring_core(kernel, c)) {
+    pieces.push_back(piece);
+    return;
+  }
+  const RingRounds rounds{c.graph, c.sharding, c.device, backward};
+  const std::vector<Piece> round = ring_pieces(piece, kernel, rounds);
+  pieces.insert(pieces.end(), round.begin(), round.end());
 }
 
 std::vector<Piece> forward_pieces(const std::vector<Kernel>& kernels, const Context& c,
                                   Phase phase) {
   std::vector<Piece> pieces;
   for (const Kernel& kernel : kernels) {
-    add_comms({c.comms.before_forward, kernel.ops}, c, phase, pieces);
+    add_comms(c.comms.before_forward, kernel.ops, phase, pieces);
     Piece piece = compute_piece(kernel, c.device, phase);
     if (phase == Phase::forward && kernel.cls == models::OpClass::contraction) {
       for (const OpId op : kernel.ops) {
@@ -61,8 +73,8 @@ std::vector<Piece> forward_pieces(const std::vector<Kernel>& kernels, const Cont
         if (o.cls == models::OpClass::contraction) { piece.model_flops += model_flops(o); }
       }
     }
-    pieces.push_back(piece);
-    add_comms({c.comms.after_forward, kernel.ops}, c, phase, pieces);
+    add_kernel(piece, kernel, c, false, pieces);
+    add_comms(c.comms.after_forward, kernel.ops, phase, pieces);
   }
   return pieces;
 }
@@ -118,8 +130,9 @@ struct BackwardPieces {
     pieces.push_back(piece);
     kernels.push_back(kernel);
   }
-  void add_comms(const CommsOf& of, const Context& c, Phase phase, PieceKind kind) {
-    strategies::add_comms(of, c, phase, pieces, kind);
+  void add_comms(const std::vector<OpComm>& comms, const std::vector<OpId>& ops, Phase phase,
+                 PieceKind kind) {
+    strategies::add_comms(comms, ops, phase, pieces, kind);
     kernels.resize(pieces.size(), nullptr);
   }
 };
@@ -145,7 +158,7 @@ void add_backward(const GradientKernels& kernels, const Context& c, Gradients wh
   }
   const bool all = which == Gradients::all;
   const Phase phase = all ? Phase::backward : Phase::input_grad;
-  out.add_comms({c.comms.before_backward, ops}, c, phase, PieceKind::comm);
+  out.add_comms(c.comms.before_backward, ops, phase, PieceKind::comm);
   // An operator's backward is twice its forward: half for the weights, or all for the inputs.
   const auto products =
       std::count_if(kernels.inputs.begin(), kernels.inputs.end(),
@@ -157,11 +170,12 @@ void add_backward(const GradientKernels& kernels, const Context& c, Gradients wh
     if (k->cls == models::OpClass::contraction) {
       piece.model_flops = backward_model_flops(c.graph, *k, input_share);
     }
-    out.add(piece, k);
+    add_kernel(piece, *k, c, true, out.pieces);
+    out.kernels.resize(out.pieces.size(), k);
   }
   const bool overlap = all && c.overlap_tensor && !kernels.weights.empty();
   const std::size_t before = out.pieces.size();
-  out.add_comms({c.comms.after_backward_input, ops}, c, phase,
+  out.add_comms(c.comms.after_backward_input, ops, phase,
                 overlap ? PieceKind::async_comm : PieceKind::comm);
   if (!all) { return; }
   const bool beside = overlap && out.pieces.size() > before;
@@ -250,8 +264,7 @@ BlockPlan plan_block(const models::Block& block, const Sharding& sharding, const
   const OpGraph graph = shard(block.graph, sharding);
   const TensorComms comms = tensor_comms(graph, sharding);
   const models::BlockKernels kernels = models::kernels(graph, strategy.fusion);
-  const Context context{
-      graph, comms, device, strategy.overlap_tensor, {GroupAxis::tensor, strategy.tensor}};
+  const Context context{graph, comms, device, strategy.overlap_tensor, sharding};
   const Recompute recompute = recompute_of(block.kind, strategy);
 
   BlockPlan plan;
