@@ -9,6 +9,7 @@
 #include "strategies/deal.hpp"
 #include "strategies/memory.hpp"
 #include "strategies/schedule.hpp"
+#include "strategies/tensor/statistics.hpp"
 
 namespace tsim::strategies {
 namespace {
@@ -35,16 +36,10 @@ struct Chain {
 Chain make_chain(const models::Model& model, const Strategy& strategy, const cost::Device& device,
                  int context_rank = -1) {
   Chain chain;
-  const Sharding sharding{.tensor = strategy.tensor,
-                          .sequence_parallel = strategy.sequence_parallel,
-                          .heads = model.config.heads,
-                          .kv_heads = model.config.kv_heads,
-                          .context = strategy.context,
-                          .attention = strategy.context_attention,
-                          .context_rank = context_rank};
+  const TensorSplit split = tensor_split(model, strategy, context_rank);
   int begin = 0;
   for (const models::Block& block : model.blocks) {
-    chain.plans.push_back(plan_block(block, sharding, strategy, device));
+    chain.plans.push_back(plan_block(block, split, strategy, device));
     chain.kinds.push_back(block.kind);
     for (int copy = 0; copy < block.count; ++copy) {
       chain.units.push_back(static_cast<int>(chain.plans.size()) - 1);
@@ -173,6 +168,9 @@ StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const S
     for (int u = units.from; u < units.to; ++u) {
       stage.elements += chain.plan_of(u).weights.own;
       stage.whole += chain.plan_of(u).weights.small;
+      for (const SharedGradients& s : chain.plan_of(u).shared) {
+        add_shared(stage.shared, s.ranks, s.elements);
+      }
     }
   }
   if (embedding_user >= 0) {

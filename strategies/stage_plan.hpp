@@ -9,6 +9,7 @@
 #include "models/model.hpp"
 #include "strategies/program.hpp"
 #include "strategies/strategy.hpp"
+#include "strategies/tensor/sharded_block.hpp"
 
 namespace tsim::strategies {
 
@@ -37,6 +38,7 @@ struct StagePlan {
   std::int64_t whole = 0;               // of these, kept on every rank although others are sharded
   bool shares_embedding = false;        // holds a copy that another stage holds too
   Seconds optimizer;                    // one step on one rank
+  std::vector<SharedGradients> shared;  // added up over parts of the tensor group before that
 };
 
 /// Layers of each of the consecutive parts of the model: without chunks, of each stage.

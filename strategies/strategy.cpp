@@ -1,5 +1,7 @@
 #include "strategies/strategy.hpp"
 
+#include "cost/algorithm_choice.hpp"
+
 namespace tsim::strategies {
 
 std::string_view name_of(Recompute recompute) {
@@ -59,6 +61,12 @@ std::string_view name_of(Fidelity fidelity) {
     case Fidelity::steps: return "steps";
   }
   return "";
+}
+
+std::string_view algorithm_of(const Strategy& strategy, cost::CollectiveOp op) {
+  const auto chosen = strategy.collective_of.find(op);
+  return cost::algorithm_or_auto(
+      op, chosen == strategy.collective_of.end() ? strategy.collective : chosen->second);
 }
 
 }  // namespace tsim::strategies

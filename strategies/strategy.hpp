@@ -2,14 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cost/tuning.hpp"
 #include "models/dtype.hpp"
 #include "models/kernel.hpp"
 #include "models/units.hpp"
 #include "strategies/pipeline_order.hpp"
+#include "strategies/tensor/tensor_split.hpp"
 #include "strategies/zero.hpp"
 
 namespace tsim::strategies {
@@ -88,12 +91,19 @@ struct Strategy {
   Bytes bucket{std::int64_t{25} << 20};       // of gradients
   Bytes first_bucket{std::int64_t{1} << 20};  // the first one to be ready
   std::string order = "tp-cp-dp-pp";          // innermost first: how ranks are numbered
+  OperatorCuts operators;       // how operators are split over t that do not follow Megatron's rule
+  TensorGrid grid;              // or t on a grid
+  int tensor_chunks = 1;        // of a product beside its tensor-parallel communication
   bool overlap_tensor = true;   // input-gradient all-reduces run beside weight-gradient products
   bool scatter_gather = false;  // pipeline messages cut over t [arXiv:2104.04473, sec. 4.1]
-  std::string collective = "auto";  // "ring", "tree" or "auto"
+  std::string collective = "auto";  // "ring", "tree" or "auto", where an operation has it
+  std::map<cost::CollectiveOp, std::string> collective_of;  // instead, for these
   Fidelity fidelity = Fidelity::aggregated;
   bool operator==(const Strategy&) const = default;
 };
+
+/// The algorithm that the strategy wants for `op`, or "auto".
+std::string_view algorithm_of(const Strategy& strategy, cost::CollectiveOp op);
 
 /// Ranks that hold the same part of the model along a pipeline: d c.
 constexpr int replica_count(const Strategy& s) { return s.data * s.context; }

@@ -74,7 +74,7 @@ TaskBuilder::TaskBuilder(const BuildInput& input)
       shape_(shape_of(input.strategy, input.micro_batches)),
       order_(pipeline_order(input)),
       meets_(input.strategy.batched_p2p && !find_deadlock(shape_, order_, true)),
-      table_(input.topology, input.router, input.strategy.collective),
+      table_(input.topology, input.router, input.strategy),
       last_exits_(index(input.strategy.pipeline * replicas_)),
       buckets_(index(input.strategy.pipeline)) {
   const std::size_t slots = index(strategy_.pipeline * replicas_ * tensor_);
@@ -102,6 +102,9 @@ TaskGraph TaskBuilder::build() && {
   connect_sends();
   if (input_.training) {
     for (int stage = 0; stage < strategy_.pipeline; ++stage) { reduce_gradients(stage); }
+    for (int stage = 0; stage < strategy_.pipeline && !steps_each(strategy_); ++stage) {
+      reduce_shared(stage);
+    }
     reduce_embedding();
     for (int stage = 0; stage < strategy_.pipeline && !steps_each(strategy_); ++stage) {
       step_optimizer(stage);
@@ -127,8 +130,8 @@ Bytes TaskBuilder::reserved_on(std::uint32_t kind) const {
 }
 
 void TaskBuilder::make_ranks() {
-  const int copies =
-      (input_.folded.data ? replica_count(strategy_) : 1) * (input_.folded.tensor ? strategy_.tensor : 1);
+  const int copies = (input_.folded.data ? replica_count(strategy_) : 1) *
+                     (input_.folded.tensor ? strategy_.tensor : 1);
   for (int stage = 0; stage < strategy_.pipeline; ++stage) {
     const StagePlan& plan = input_.stages[index(stage)];
     const StateBytes states = state_bytes(plan.elements, strategy_, plan.whole);

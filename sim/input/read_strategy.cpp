@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/input/read_schedule.hpp"
+#include "sim/input/read_tensor_split.hpp"
 #include "sim/input/suggest.hpp"
 #include "strategies/layout.hpp"
 #include "strategies/schedule.hpp"
@@ -154,6 +155,7 @@ Strategy read_strategy(const Place& strategy, const Place& precision,
       read_choice<ContextAttention>(in.take("context_attention"), kAttentions, s.context_attention);
   s.zigzag = read_flag(in.take("zigzag"), s.zigzag);
   read_pipeline(in, folder, s);
+  read_tensor_split(in, s);
   read_layers(in.take("layers"), s);
   s.encoder_stages =
       static_cast<int>(read_count(in.take("encoder_stages"), kDegree, s.encoder_stages));
@@ -174,8 +176,7 @@ Strategy read_strategy(const Place& strategy, const Place& precision,
   s.overlap_tensor = read_flag(in.take("overlap_tensor"), s.overlap_tensor);
   s.order = read_order(in.take("order"));
   s.scatter_gather = read_flag(in.take("scatter_gather"), s.scatter_gather);
-  static constexpr std::array<std::string_view, 3> kCollectives{"auto", "ring", "tree"};
-  s.collective = kCollectives[read_choice(in.take("collective"), kCollectives, 0)];
+  read_collective(in.take("collective"), s);
   s.fidelity = read_choice<Fidelity>(in.take("fidelity"), kFidelities, s.fidelity);
   s.precision = read_precision(precision);
   s.loss_scaling = read_flag(loss_scaling, s.precision.compute == DType::fp16);
