@@ -16,14 +16,36 @@ models::BuildOptions build_options(const Scenario& s) {
           .loss = s.workload.training};
 }
 
+/// Each kind of device `variants` times, one after another.
+std::vector<cost::Device> repeated(const std::vector<cost::Device>& kinds, int variants) {
+  std::vector<cost::Device> list;
+  for (const cost::Device& kind : kinds) {
+    list.insert(list.end(), static_cast<std::size_t>(variants), kind);
+  }
+  return list;
+}
+
+std::vector<std::vector<int>> with_variants(const std::vector<std::vector<int>>& kinds_by_stage,
+                                            int variants) {
+  std::vector<std::vector<int>> list(kinds_by_stage.size());
+  for (std::size_t stage = 0; stage < list.size(); ++stage) {
+    for (const int kind : kinds_by_stage[stage]) {
+      for (int v = 0; v < variants; ++v) { list[stage].push_back(kind * variants + v); }
+    }
+  }
+  return list;
+}
+
 }  // namespace
 
 Simulation run_scenario(const Scenario& scenario) {
-  const std::vector<cost::Device>& kinds = scenario.cluster.devices;
   const cost::Topology& topology = scenario.cluster.topology;
+  const int variants = strategies::context_variants(scenario.strategy, scenario.model.causal);
+  const std::vector<cost::Device> kinds = repeated(scenario.cluster.devices, variants);
   Simulation result;
   result.model = build_model(scenario.model, build_options(scenario));
-  const auto present = kinds_of_stages(strategies::Layout(scenario.strategy), topology.device_kind);
+  const auto present = with_variants(
+      kinds_of_stages(strategies::Layout(scenario.strategy), topology.device_kind), variants);
   auto plans = plan_stages(result.model, scenario.strategy, kinds, present);
   result.stages = slowest_plans(plans, present);
   std::vector<strategies::KindPlan> by_kind;
@@ -33,7 +55,8 @@ Simulation run_scenario(const Scenario& scenario) {
   cost::Router router(topology);
   const bool steps = scenario.strategy.fidelity == strategies::Fidelity::steps;
   if (scenario.fold == Fold::automatic && !steps) {
-    result.folded = foldable_axes(scenario.strategy, result.stages, topology, router);
+    result.folded =
+        foldable_axes(scenario.strategy, scenario.model.causal, result.stages, topology, router);
   }
   const strategies::BuildInput input{.strategy = scenario.strategy,
                                      .stages = result.stages,
@@ -43,7 +66,8 @@ Simulation run_scenario(const Scenario& scenario) {
                                      .training = scenario.workload.training,
                                      .folded = result.folded,
                                      .reserved = kinds.front().reserved,
-                                     .kinds = by_kind};
+                                     .kinds = by_kind,
+                                     .context_variants = variants};
   result.closed_form = strategies::closed_form(input);
   result.graph = strategies::build_tasks(input);
   result.timeline =

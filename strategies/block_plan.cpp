@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "strategies/block_memory.hpp"
+#include "strategies/ring_attention.hpp"
 #include "strategies/tensor/kernel_parts.hpp"
 
 namespace tsim::strategies {
@@ -20,6 +21,7 @@ struct Context {
   const cost::Device& device;
   bool overlap_tensor;
   int chunks;  // of a product beside its communication
+  const Sharding& sharding;
 };
 
 bool contains(const std::vector<OpId>& ops, OpId op) {
@@ -77,17 +79,40 @@ Flops model_flops_of(const ShardedBlock& block, const Kernel& kernel, double sha
   return sum;
 }
 
+bool is_ring_core(const Kernel& kernel, const Context& c) {
+  return c.sharding.context > 1 && c.sharding.attention == ContextAttention::ring &&
+         kernel.part == models::Part::attention_core;
+}
+
+/// The rounds of a ring of context ranks.
+void add_ring(const Kernel& kernel, const Context& c, const PartRules& rules,
+              std::vector<Piece>& pieces) {
+  Piece piece = kernel_piece(kernel, c.device, rules.phase);
+  piece.model_flops = rules.model_flops;
+  const bool backward = rules.phase == Phase::backward || rules.phase == Phase::input_grad;
+  const std::vector<Piece> round =
+      ring_pieces(piece, kernel, {c.block.graph, c.sharding, c.device, backward});
+  pieces.insert(pieces.end(), round.begin(), round.end());
+}
+
+Flops forward_flops(const Kernel& kernel, const Context& c, Phase phase) {
+  const bool counts = phase == Phase::forward && kernel.cls == models::OpClass::contraction;
+  return counts ? model_flops_of(c.block, kernel, 1.0) : Flops{};
+}
+
 std::vector<Piece> forward_pieces(const std::vector<Kernel>& kernels, const Context& c,
                                   Phase phase) {
   std::vector<Piece> pieces;
   for (const Kernel& kernel : kernels) {
+    if (is_ring_core(kernel, c)) {
+      add_ring(kernel, c, {.phase = phase, .model_flops = forward_flops(kernel, c, phase)}, pieces);
+      continue;
+    }
     const KernelComms comms{.before = comms_of(c.block.before_forward, kernel.ops),
                             .after = comms_of(c.block.after_forward, kernel.ops),
                             .panels = panels_of(c.block.forward_panels, kernel)};
     const Chunking chunking{c.chunks, weight_of(c.block.graph, kernel)};
-    const bool counts = phase == Phase::forward && kernel.cls == models::OpClass::contraction;
-    const PartRules rules{.phase = phase,
-                          .model_flops = counts ? model_flops_of(c.block, kernel, 1.0) : Flops{}};
+    const PartRules rules{.phase = phase, .model_flops = forward_flops(kernel, c, phase)};
     const auto parts = pieces_of(kernel_parts(kernel, comms, chunking), rules, c.device);
     pieces.insert(pieces.end(), parts.begin(), parts.end());
   }
@@ -188,6 +213,12 @@ void add_input_grads(const GradientKernels& kernels, const Context& c, const Par
     part.beside = panels ? -1 : rules.beside;
     const bool counts = k.cls == models::OpClass::contraction;
     part.model_flops = counts ? model_flops_of(c.block, k, share) : Flops{};
+    if (is_ring_core(k, c)) {
+      std::vector<Piece> rounds;
+      add_ring(k, c, part, rounds);
+      out.add(rounds, &k);
+      continue;
+    }
     const Chunking chunking{c.chunks, weight_of(c.block.graph, k)};
     out.add(pieces_of(kernel_parts(k, comms, chunking), part, c.device), &k);
   }
@@ -293,7 +324,8 @@ BlockPlan plan_block(const models::Block& block, const TensorSplit& split, const
   const ShardedBlock sharded = shard_block(block.graph, split);
   const OpGraph& graph = sharded.graph;
   const models::BlockKernels kernels = models::kernels(graph, strategy.fusion);
-  const Context context{sharded, device, strategy.overlap_tensor, strategy.tensor_chunks};
+  const Context context{sharded, device, strategy.overlap_tensor, strategy.tensor_chunks,
+                        split.sharding};
   const Recompute recompute = recompute_of(block.kind, strategy);
 
   BlockPlan plan;

@@ -86,8 +86,9 @@ class Estimator {
   Seconds program_time(const Program& program, int stage) { return ends_of(program, stage).exits; }
 
   Seconds comm_time(const Step& step, int stage) {
-    return collective(step.comm.op, layout_.ranks(step.comm.group, 0, {0, 0, stage}),
-                      step.comm.size);
+    std::vector<int> devices = layout_.ranks(step.comm.group, 0, {0, 0, stage});
+    if (step.comm.op == CollectiveOp::send_recv) { devices.push_back(devices.front()); }
+    return collective(step.comm.op, devices, step.comm.size);
   }
 
   /// Phases of one micro-batch through a stage: all its chunks, or one of two copies.

@@ -28,6 +28,12 @@ double slowest(const std::vector<Flow>& flows, const Loads& loads, const cost::T
   return worst;
 }
 
+/// A ring of messages ends where it began.
+std::int32_t ranks_in(const std::vector<int>& devices) {
+  const bool closed = devices.size() > 1 && devices.front() == devices.back();
+  return static_cast<std::int32_t>(devices.size()) - (closed ? 1 : 0);
+}
+
 }  // namespace
 
 std::vector<Flow> CommTable::flows(const cost::CollectivePlan& plan) {
@@ -48,7 +54,7 @@ std::uint32_t CommTable::comm(TaskGraph& graph, const CommKey& key, const std::s
   Comm comm{.label = label,
             .algorithm = plan.algorithm,
             .stream = key.stream,
-            .ranks = static_cast<std::int32_t>(copies.front().size()),
+            .ranks = ranks_in(copies.front()),
             .payload = key.payload,
             .latency = plan.latency,
             .flows = flows(plan),

@@ -128,11 +128,13 @@ std::vector<int> along(bool folded, int simulated, int size) {
 
 }  // namespace
 
-FoldedAxes foldable_axes(const Strategy& strategy, const std::vector<StagePlan>& stages,
-                         const cost::Topology& topology, cost::Router& router) {
+FoldedAxes foldable_axes(const Strategy& strategy, bool causal,
+                         const std::vector<StagePlan>& stages, const cost::Topology& topology,
+                         cost::Router& router) {
   CommTable table(topology, router, strategy);
   for (const FoldedAxes axes :
        {FoldedAxes{true, true}, FoldedAxes{true, false}, FoldedAxes{false, true}}) {
+    if (axes.data && is_uneven(strategy, causal)) { continue; }
     if (AlikeCheck(axes, strategy, stages, topology, table).all_alike()) { return axes; }
   }
   return {};

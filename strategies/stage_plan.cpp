@@ -33,9 +33,10 @@ struct Chain {
   }
 };
 
-Chain make_chain(const models::Model& model, const Strategy& strategy, const cost::Device& device) {
+Chain make_chain(const models::Model& model, const Strategy& strategy, const cost::Device& device,
+                 int context_rank = -1) {
   Chain chain;
-  const TensorSplit split = tensor_split(model, strategy);
+  const TensorSplit split = tensor_split(model, strategy, context_rank);
   int begin = 0;
   for (const models::Block& block : model.blocks) {
     chain.plans.push_back(plan_block(block, split, strategy, device));
@@ -285,8 +286,10 @@ std::vector<std::vector<StagePlan>> plan_stages(const models::Model& model,
                                                 const std::vector<std::vector<int>>& present) {
   std::vector<Chain> chains;
   std::vector<Sums> sums;
-  for (const cost::Device& kind : kinds) {
-    chains.push_back(make_chain(model, strategy, kind));
+  const int variants = context_variants(strategy, model.config.causal);
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    const int rank = static_cast<int>(kind) % variants;
+    chains.push_back(make_chain(model, strategy, kinds[kind], variants > 1 ? rank : -1));
     sums.push_back(running_sums(layer_times(chains.back())));
   }
   std::vector<Sums> by_stage;

@@ -52,8 +52,9 @@ std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& s
                                    const cost::Device& device);
 
 /// By kind of device: the stages' plans on it. Their layers, steps and memory are the same, times
-/// are not. `present`: by stage, the kinds that its ranks sit on, of which the slowest sets the
-/// stage's pace when layers are balanced.
+/// are not. Where context ranks differ (context_variants), each kind is listed once for each of
+/// them, and `present` lists those. `present`: by stage, the kinds that its ranks sit on, of which
+/// the slowest sets the stage's pace when layers are balanced.
 std::vector<std::vector<StagePlan>> plan_stages(const models::Model& model,
                                                 const Strategy& strategy,
                                                 const std::vector<cost::Device>& kinds,

@@ -22,6 +22,19 @@ std::string_view name_of(GradientSync sync) {
   return "?";
 }
 
+std::string_view name_of(ContextAttention attention) {
+  switch (attention) {
+    case ContextAttention::ring: return "ring";
+    case ContextAttention::all_gather: return "all_gather";
+    case ContextAttention::ulysses: return "ulysses";
+  }
+  return "?";
+}
+
+bool is_uneven(const Strategy& s, bool causal) {
+  return causal && s.context > 1 && !s.zigzag && s.context_attention == ContextAttention::ring;
+}
+
 std::string_view name_of(LayerSplit split) {
   switch (split) {
     case LayerSplit::even: return "even";

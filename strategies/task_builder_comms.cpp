@@ -13,6 +13,11 @@ using cost::CollectiveOp;
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
+/// Every member sends to the next one, the last one to the first.
+void close_rings(GroupCopies& copies) {
+  for (std::vector<int>& devices : copies) { devices.push_back(devices.front()); }
+}
+
 std::string at_stage(std::string_view what, int stage) {
   return std::string(what) + ", stage " + std::to_string(stage);
 }
@@ -46,9 +51,9 @@ ResolvedStep TaskBuilder::resolve_comm(const Step& step, int stage, int replica)
     const int tensor = of_tensor ? members(c.group, i).front() : i;
     const CommKey key{c.stream, c.op, c.group,
                       (stage * replica_count(strategy_) + number) * strategy_.tensor + i, c.size};
-    resolved.work.push_back(
-        table_.comm(builder_.graph, key, label,
-                    group_copies(layout_, input_.folded, {tensor, replica, stage}, c.group)));
+    GroupCopies copies = group_copies(layout_, input_.folded, {tensor, replica, stage}, c.group);
+    if (c.op == CollectiveOp::send_recv) { close_rings(copies); }
+    resolved.work.push_back(table_.comm(builder_.graph, key, label, copies));
     resolved.group.push_back(group(std::move(slots)));
   }
   return resolved;

@@ -94,6 +94,7 @@ Json report_json(const Answer& a) {
              {{"tensor", s.strategy.tensor},
               {"pipeline", s.strategy.pipeline},
               {"data", s.strategy.data},
+              {"context", s.strategy.context},
               {"chunks", s.strategy.chunks}}},
             {"step_time_s", r.step.value},
             {"samples_per_s", r.samples_per_second},

@@ -23,6 +23,7 @@ std::string layout_text(const Scenario& s) {
   std::string text = "TP " + std::to_string(s.strategy.tensor) + " x PP " +
                      std::to_string(s.strategy.pipeline) + " x DP " +
                      std::to_string(s.strategy.data);
+  if (s.strategy.context > 1) { text += " x CP " + std::to_string(s.strategy.context); }
   if (s.strategy.pipeline > 1) {
     text += ", " + (s.workload.training ? s.strategy.schedule : std::string("streamed"));
     if (s.strategy.chunks > 1) { text += " (" + count(s.strategy.chunks, "chunk") + " a stage)"; }

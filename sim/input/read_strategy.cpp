@@ -14,6 +14,7 @@ namespace tsim::sim {
 namespace {
 
 using models::DType;
+using strategies::ContextAttention;
 using strategies::Fidelity;
 using strategies::GradientSync;
 using strategies::LayerSplit;
@@ -27,6 +28,8 @@ constexpr std::array kFusions{models::Fusion::none, models::Fusion::framework,
                               models::Fusion::full};
 constexpr std::array kOptimizers{Optimizer::adam, Optimizer::adamw, Optimizer::sgd,
                                  Optimizer::sgd_momentum, Optimizer::lamb};
+constexpr std::array kAttentions{ContextAttention::ring, ContextAttention::all_gather,
+                                 ContextAttention::ulysses};
 constexpr std::array kSyncs{GradientSync::automatic, GradientSync::last, GradientSync::every};
 constexpr std::array kFidelities{Fidelity::aggregated, Fidelity::steps};
 constexpr std::array kCompute{DType::fp32, DType::tf32,  DType::fp16, DType::bf16,
@@ -148,6 +151,9 @@ Strategy read_strategy(const Place& strategy, const Place& precision,
   s.pipeline = read_degree(in.take("pipeline"));
   s.data = read_degree(in.take("data"));
   s.context = read_degree(in.take("context"));
+  s.context_attention =
+      read_choice<ContextAttention>(in.take("context_attention"), kAttentions, s.context_attention);
+  s.zigzag = read_flag(in.take("zigzag"), s.zigzag);
   read_pipeline(in, folder, s);
   read_tensor_split(in, s);
   read_layers(in.take("layers"), s);

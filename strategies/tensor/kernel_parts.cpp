@@ -91,7 +91,8 @@ bool can_chunk(const Kernel& kernel, const KernelComms& comms, int count) {
 }  // namespace
 
 Communication over_run(const ShardComm& c) {
-  return {c.kind, {GroupAxis::tensor, c.ranks.size, c.ranks.stride}, Stream::tp, c.size};
+  const Stream stream = c.axis == GroupAxis::tensor ? Stream::tp : Stream::cp;
+  return {c.kind, {c.axis, c.ranks.size, c.ranks.stride}, stream, c.size};
 }
 
 KernelParts kernel_parts(const Kernel& kernel, const KernelComms& comms, const Chunking& chunking) {

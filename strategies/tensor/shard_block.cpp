@@ -15,10 +15,13 @@ using models::Op;
 using models::Operand;
 using models::OpGraph;
 
-std::vector<ShardComm> over_group(const std::vector<OpComm>& comms, const RankRun& group) {
+std::vector<ShardComm> over_runs(const std::vector<OpComm>& comms) {
   std::vector<ShardComm> result;
   result.reserve(comms.size());
-  for (const OpComm& c : comms) { result.push_back({c.op, c.kind, group, c.size}); }
+  for (const OpComm& c : comms) {
+    const RankGroup& group = c.comm.group;
+    result.push_back({c.op, c.comm.op, {group.stride, group.size}, c.comm.size, group.axis});
+  }
   return result;
 }
 
@@ -54,11 +57,10 @@ ShardedBlock by_megatrons_rule(const OpGraph& graph, const Sharding& s) {
   ShardedBlock block;
   block.graph = shard(graph, s);
   const TensorComms comms = tensor_comms(block.graph, s);
-  const RankRun group{.stride = 1, .size = s.tensor};
-  block.before_forward = over_group(comms.before_forward, group);
-  block.after_forward = over_group(comms.after_forward, group);
-  block.before_backward = over_group(comms.before_backward, group);
-  block.after_backward_input = over_group(comms.after_backward_input, group);
+  block.before_forward = over_runs(comms.before_forward);
+  block.after_forward = over_runs(comms.after_forward);
+  block.before_backward = over_runs(comms.before_backward);
+  block.after_backward_input = over_runs(comms.after_backward_input);
   block.repeats.assign(graph.ops.size(), 1);
   if (s.tensor > 1) { add_shared(block.graph, s, block); }
   return block;
@@ -66,11 +68,14 @@ ShardedBlock by_megatrons_rule(const OpGraph& graph, const Sharding& s) {
 
 }  // namespace
 
-TensorSplit tensor_split(const models::Model& model, const Strategy& strategy) {
+TensorSplit tensor_split(const models::Model& model, const Strategy& strategy, int context_rank) {
   TensorSplit split{.sharding = {.tensor = strategy.tensor,
                                  .sequence_parallel = strategy.sequence_parallel,
                                  .heads = model.config.heads,
-                                 .kv_heads = model.config.kv_heads},
+                                 .kv_heads = model.config.kv_heads,
+                                 .context = strategy.context,
+                                 .attention = strategy.context_attention,
+                                 .context_rank = context_rank},
                     .cuts = strategy.operators,
                     .stream = {},
                     .grid = strategy.grid};

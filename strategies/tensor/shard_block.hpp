@@ -15,7 +15,9 @@ struct TensorSplit {
   TensorLayout stream;  // between blocks, with cuts
   TensorGrid grid;      // or a grid
 };
-TensorSplit tensor_split(const models::Model& model, const Strategy& strategy);
+/// `context_rank`: whose split, where context ranks have unequal work; else -1.
+TensorSplit tensor_split(const models::Model& model, const Strategy& strategy,
+                         int context_rank = -1);
 
 /// `graph` on one rank: on a grid, operator by operator, or by Megatron's rule.
 ShardedBlock shard_block(const models::OpGraph& graph, const TensorSplit& split);

@@ -6,17 +6,19 @@
 
 #include "cost/tuning.hpp"
 #include "models/op_graph.hpp"
+#include "strategies/rank_group.hpp"
 #include "strategies/tensor/tensor_layout.hpp"
 
 namespace tsim::strategies {
 
-/// A collective of a run of the tensor group that an operator needs. `size` is the buffer as
-/// cost::plan_collective counts it.
+/// A collective of a run of the tensor group, or of context ranks, that an operator needs. `size`
+/// is the buffer as cost::plan_collective counts it.
 struct ShardComm {
   models::OpId op = 0;
   cost::CollectiveOp kind{};
   RankRun ranks{};
   Bytes size;
+  GroupAxis axis = GroupAxis::tensor;  // replica: of context ranks
   bool operator==(const ShardComm&) const = default;
 };
 

@@ -32,6 +32,9 @@ struct Check {
 
 inline std::string text(std::int64_t n) { return std::to_string(n); }
 
+/// How context ranks divide the sequence (check_context.cpp).
+void check_context(const Check& check);
+
 /// How states are sharded over replicas (check_sharding.cpp).
 void check_zero(const Check& check);
 

@@ -348,6 +348,7 @@ void check_scenario(const Scenario& scenario, std::int64_t devices, Problems& pr
   check_schedule(check);
   check_sequence(check);
   check_sequence_parallel(check);
+  check_context(check);
   check_zero(check);
   check_mode(check);
   check_size(check);
