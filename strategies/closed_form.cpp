@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cost/collectives.hpp"
+#include "strategies/gradient_norm.hpp"
 #include "strategies/layout.hpp"
 #include "strategies/schedule.hpp"
 
@@ -46,6 +47,10 @@ class Estimator {
         const Seconds shared = each ? Seconds{} : shared_gradients(stage);
         result.gradients = std::max(result.gradients, exposed_gradients(stage) + shared);
         if (!each) { result.optimizer = std::max(result.optimizer, optimizer_time(stage)); }
+      }
+      if (waits_for_norm(s)) {
+        result.optimizer +=
+            collective(CollectiveOp::all_reduce, norm_ranks(layout_, s, 0), kNormSize);
       }
     }
     result.step = result.pipeline + result.transfers + result.gradients + result.optimizer;
