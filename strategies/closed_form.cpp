@@ -1,6 +1,8 @@
 #include "strategies/closed_form.hpp"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "cost/collectives.hpp"
 #include "strategies/gradient_norm.hpp"
@@ -58,10 +60,15 @@ class Estimator {
   }
 
  private:
+  /// Layers ask for the same collectives over and over.
   Seconds collective(CollectiveOp op, const std::vector<int>& devices, Bytes size) {
-    const auto plan =
-        plan_collective(op, algorithm_of(in_.strategy, op), devices, size, in_.router);
-    return time_alone(plan, in_.topology, in_.router);
+    const auto [at, added] = known_.try_emplace({op, size, devices});
+    if (added) {
+      const auto plan =
+          plan_collective(op, algorithm_of(in_.strategy, op), devices, size, in_.router);
+      at->second = time_alone(plan, in_.topology, in_.router);
+    }
+    return at->second;
   }
 
   /// When a program's exits have ended, and when all that it sends has arrived.
@@ -215,6 +222,7 @@ class Estimator {
   const BuildInput& in_;
   Layout layout_;
   const Schedule* schedule_;
+  std::map<std::tuple<CollectiveOp, Bytes, std::vector<int>>, Seconds> known_;
 };
 
 }  // namespace
