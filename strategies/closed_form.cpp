@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "cost/collectives.hpp"
+#include "strategies/gradient_norm.hpp"
 #include "strategies/layout.hpp"
 #include "strategies/schedule.hpp"
 
@@ -48,6 +49,10 @@ class Estimator {
         const Seconds shared = each ? Seconds{} : shared_gradients(stage);
         result.gradients = std::max(result.gradients, exposed_gradients(stage) + shared);
         if (!each) { result.optimizer = std::max(result.optimizer, optimizer_time(stage)); }
+      }
+      if (waits_for_norm(s)) {
+        result.optimizer +=
+            collective(CollectiveOp::all_reduce, norm_ranks(layout_, s, 0), kNormSize);
       }
     }
     result.step = result.pipeline + result.transfers + result.gradients + result.optimizer;
@@ -142,9 +147,7 @@ class Estimator {
   }
 
   Seconds transfer_time() {
-    // Under sequence parallelism a rank's output is its part already.
-    const int cut =
-        in_.strategy.scatter_gather && !in_.strategy.sequence_parallel ? in_.strategy.tensor : 1;
+    const int cut = cuts_messages(in_.strategy) ? in_.strategy.tensor : 1;
     Seconds sum;
     for (int stage = 0; stage + 1 < in_.strategy.pipeline; ++stage) {
       const Bytes size = in_.stages[static_cast<std::size_t>(stage)].chunks.front().output;
