@@ -1,6 +1,8 @@
 // Whole scenarios whose layers are split over the tensor group in other ways than Megatron's.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "sim/report/report.hpp"
 #include "strategies/tensor/operator_cut.hpp"
 #include "tests/sim/sample_scenarios.hpp"
