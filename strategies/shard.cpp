@@ -193,6 +193,17 @@ class CommsMaker {
   TensorComms comms_;
 };
 
+/// Ids, labels and masks are given to every rank as its operators read them.
+void hold_what_is_read(OpGraph& part) {
+  for (const Op& op : part.ops) {
+    for (const models::Operand& in : op.inputs) {
+      models::Tensor& tensor = part.tensors[static_cast<std::size_t>(in.tensor)];
+      const bool larger = models::elements(in.shape) > models::elements(tensor.shape);
+      if (tensor.role == models::Role::index && larger) { tensor.shape = in.shape; }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<CoreOps> attention_cores(const OpGraph& graph) {
@@ -224,6 +235,7 @@ OpGraph shard(const OpGraph& graph, const Sharding& s) {
     const bool outside = tensor.role != models::Role::weight && !is_split(tensor.shape);
     tensor.shape = resized(std::move(tensor.shape), s, division(s, outside));
   }
+  hold_what_is_read(part);
   return part;
 }
 
