@@ -27,9 +27,17 @@ const std::vector<Form>& forms() {
   static const std::vector<Form> all{
       {"gemm", {{"DTYPE", dtypes}, {"LAYOUT", {"nt", "nn", "tn", "tn+"}}, {"M"}, {"N"}, {"K"}}},
       {"bmm", {{"DTYPE", halves}, {"LAYOUT", {"nt", "nn", "tn"}}, {"BATCH"}, {"M"}, {"N"}, {"K"}}},
+      {"attention",
+       {{"DTYPE", halves},
+        {"WAY", ways},
+        {"MASK", {"full", "causal"}},
+        {"HEADS"},
+        {"QUERIES"},
+        {"KEYS"},
+        {"WIDTH"}}},
       {"map",
        {{"DTYPE", halves},
-        {"OP", {"copy", "add", "gelu", "gelu_bwd", "dropout", "dropout_bwd", "bias_gelu"}},
+        {"OP", {"copy", "add", "gelu", "gelu_bwd", "dropout", "dropout_bwd", "bias_gelu", "join"}},
         {"ELEMENTS"}}},
       {"layernorm", {{"DTYPE", halves}, {"WAY", ways}, {"ROWS"}, {"COLUMNS"}}},
       {"softmax", {{"DTYPE", halves}, {"WAY", ways}, {"ROWS"}, {"COLUMNS"}}},
@@ -216,7 +224,7 @@ void add_heads(std::vector<std::string>& lines) {
   for (const std::int64_t vocabulary : {30592, 50304, 128256}) {
     add(lines, {"gemm", "bf16", "nt", "4096", text_of(vocabulary), "1024"});
   }
-  for (const char* const op : {"gelu", "gelu_bwd", "dropout", "dropout_bwd", "bias_gelu"}) {
+  for (const char* const op : {"gelu", "gelu_bwd", "dropout", "dropout_bwd", "bias_gelu", "join"}) {
     for (const std::int64_t elements : {1 << 20, 1 << 23, 1 << 26}) {
       add(lines, {"map", "bf16", op, text_of(elements)});
     }

@@ -234,6 +234,10 @@ Report summarise(const Scenario& scenario, const Simulation& simulation) {
   add_communications(simulation, report);
   add_verdict(scenario, simulation.graph, peaks, report);
   add_critical_path(simulation, report);
+  const cost::Device& device = scenario.cluster.devices.front();
+  if (device.measured) {
+    report.lookups = lookups(scenario, simulation.model, device, simulation.stages);
+  }
   return report;
 }
 
