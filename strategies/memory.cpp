@@ -16,7 +16,16 @@ int moments(Optimizer optimizer) {
   return 2;
 }
 
+std::int64_t part(std::int64_t elements, std::int64_t shards) {
+  return (elements + shards - 1) / shards;
+}
+
 }  // namespace
+
+int state_shards(const Strategy& s) {
+  if (s.zero.stage == 0) { return 1; }
+  return s.zero.shard_group > 0 ? s.zero.shard_group : replicas(s);
+}
 
 StateSizes state_sizes(const Precision& precision, Optimizer optimizer) {
   const int master = precision.master_weights ? size_of(models::DType::fp32) : 0;
@@ -25,12 +34,19 @@ StateSizes state_sizes(const Precision& precision, Optimizer optimizer) {
           .optimizer = master + moments(optimizer) * size_of(precision.moments)};
 }
 
-StateBytes state_bytes(std::int64_t elements, const Strategy& strategy) {
+StateBytes state_bytes(std::int64_t elements, const Strategy& strategy, std::int64_t whole) {
   const StateSizes sizes = state_sizes(strategy.precision, strategy.optimizer);
-  const std::int64_t shards = strategy.zero >= 1 ? replicas(strategy) : 1;
-  const std::int64_t own = (elements + shards - 1) / shards;
-  return {.parameters = elements * Bytes{sizes.parameter},
-          .gradients = elements * Bytes{sizes.gradient},
+  const Zero& zero = strategy.zero;
+  const std::int64_t shards = zero.stage >= 1 ? state_shards(strategy) : 1;
+  const std::int64_t own = part(elements, shards);
+  const bool whole_gradients = zero.stage < 2 || !syncs_every(strategy);
+  std::int64_t held = elements;
+  if (zero.stage == 3) {
+    held = whole + part(elements - whole, shards);
+    if (zero.secondary_group > 0) { held += part(elements - whole, zero.secondary_group); }
+  }
+  return {.parameters = held * Bytes{sizes.parameter},
+          .gradients = (whole_gradients ? elements : own) * Bytes{sizes.gradient},
           .optimizer = own * Bytes{sizes.optimizer}};
 }
 

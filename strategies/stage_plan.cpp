@@ -1,10 +1,11 @@
 #include "strategies/stage_plan.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "cost/roofline.hpp"
+#include "strategies/block_plan.hpp"
+#include "strategies/chunk_programs.hpp"
 #include "strategies/deal.hpp"
 #include "strategies/memory.hpp"
 #include "strategies/schedule.hpp"
@@ -74,26 +75,6 @@ std::vector<double> layer_times(const Chain& chain) {
   return times;
 }
 
-void append(std::vector<Piece>& to, std::vector<Piece> pieces, bool drop_embedding) {
-  if (drop_embedding) {
-    for (Piece& piece : pieces) { piece.embedding_gradients = 0; }
-  }
-  to.insert(to.end(), pieces.begin(), pieces.end());
-}
-
-BucketLimits bucket_limits(const Strategy& s) {
-  if (replicas(s) == 1) { return {}; }
-  if (!s.overlap_gradients) {
-    constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
-    return {kAll, kAll};
-  }
-  const std::int64_t size = size_of(s.precision.reduction);
-  const auto limit = [size](Bytes bucket) {
-    return std::max<std::int64_t>(1, bucket.value / size);
-  };
-  return {limit(s.first_bucket), limit(s.bucket)};
-}
-
 struct Units {
   int from = 0, to = 0;  // of the chain
 };
@@ -103,8 +84,7 @@ struct Units {
 ChunkPlan plan_chunk(const Chain& chain, Units units, int embedding_user, const Strategy& strategy,
                      const cost::Device& device) {
   ChunkPlan plan;
-  std::vector<Piece> forward;
-  std::vector<Piece> backward;
+  std::vector<ChunkBlock> blocks;
   bool has_encoder_output = false;  // the decoder's embedding keeps it
   Bytes encoder_output;
   for (int u = units.from; u < units.to; ++u) {
@@ -116,7 +96,7 @@ ChunkPlan plan_chunk(const Chain& chain, Units units, int embedding_user, const 
     plan.layers += is_layer(kind) ? 1 : 0;
     encoder_output = std::max(encoder_output, b.memory);
     has_encoder_output = has_encoder_output || kind == BlockKind::decoder_embedding;
-    append(forward, b.forward, false);
+    blocks.push_back({&b, u == embedding_user});
     plan.activations += b.activations;
     plan.logits += b.logits;
     plan.weight_activations += b.weight_activations;
@@ -127,26 +107,12 @@ ChunkPlan plan_chunk(const Chain& chain, Units units, int embedding_user, const 
   }
   // A stage of decoder layers alone keeps a copy of its own of what the encoder made.
   if (!has_encoder_output) { plan.activations += encoder_output; }
-  std::vector<Piece> input_grad;
-  std::vector<Piece> weight_grad;
-  for (int u = units.to - 1; u >= units.from; --u) {
-    const bool not_last = u != embedding_user;
-    append(backward, chain.plan_of(u).backward, not_last);
-    append(input_grad, chain.plan_of(u).input_grad, not_last);
-    append(weight_grad, chain.plan_of(u).weight_grad, not_last);
-  }
-  const BucketLimits buckets = bucket_limits(strategy);
-  plan.forward = make_program(forward, device.host_launch);
-  plan.backward = make_program(backward, device.host_launch);
-  plan.last_backward = make_program(backward, device.host_launch, buckets);
-  plan.input_grad = make_program(input_grad, device.host_launch);
-  plan.weight_grad = make_program(weight_grad, device.host_launch);
-  plan.last_weight_grad = make_program(weight_grad, device.host_launch, buckets);
+  add_programs(blocks, strategy, device, plan);
   return plan;
 }
 
 Seconds optimizer_time(std::int64_t elements, const Strategy& s, const cost::Device& device) {
-  const std::int64_t shards = s.zero >= 1 ? replicas(s) : 1;
+  const std::int64_t shards = state_shards(s);
   models::Kernel kernel;
   kernel.name = "optimizer";
   kernel.kind = models::OpKind::optimizer;
@@ -202,7 +168,10 @@ StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const S
   for (int chunk = 0; chunk < shape.chunks; ++chunk) {
     const Units units = units_of(bounds, part_of(shape, {stage_index, chunk}));
     stage.chunks.push_back(plan_chunk(chain, units, embedding_user, strategy, device));
-    for (int u = units.from; u < units.to; ++u) { stage.elements += chain.plan_of(u).weights.own; }
+    for (int u = units.from; u < units.to; ++u) {
+      stage.elements += chain.plan_of(u).weights.own;
+      stage.whole += chain.plan_of(u).weights.small;
+    }
   }
   if (embedding_user >= 0) {
     stage.embedding_elements = chain.plan_of(embedding_user).weights.embedding;

@@ -22,9 +22,10 @@ struct ChunkPlan {
   Program last_backward;  // of the last micro-batch: cut where gradient buckets are complete
   Program input_grad, weight_grad;  // the backward in two parts
   Program last_weight_grad;         // cut like last_backward
-  Bytes input, output;              // activations from the chunk before and to the one after
-  Bytes activations;                // kept from forward to backward, one micro-batch
-  Bytes logits;                     // the same, of the loss
+  Program first_forward;  // of the first micro-batch: gathers weights (overlap_parameters)
+  Bytes input, output;    // activations from the chunk before and to the one after
+  Bytes activations;      // kept from forward to backward, one micro-batch
+  Bytes logits;           // the same, of the loss
   Bytes weight_activations, weight_logits;  // kept from input_grad to weight_grad
   Bytes forward_workspace, backward_workspace;
 };
@@ -33,6 +34,7 @@ struct StagePlan {
   std::vector<ChunkPlan> chunks;
   std::int64_t elements = 0;            // trained elements on one rank
   std::int64_t embedding_elements = 0;  // of these, the word embedding
+  std::int64_t whole = 0;               // of these, kept on every rank although others are sharded
   bool shares_embedding = false;        // holds a copy that another stage holds too
   Seconds optimizer;                    // one step on one rank
 };

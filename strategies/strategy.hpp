@@ -10,6 +10,7 @@
 #include "models/kernel.hpp"
 #include "models/units.hpp"
 #include "strategies/pipeline_order.hpp"
+#include "strategies/zero.hpp"
 
 namespace tsim::strategies {
 
@@ -38,10 +39,16 @@ struct Precision {
 enum class Fidelity : std::uint8_t { aggregated, steps };
 std::string_view name_of(Fidelity fidelity);
 
+/// When gradients are added up over the replicas: once all micro-batches have added to them, or for
+/// each of them. automatic: each with sharded gradients, else once.
+enum class GradientSync : std::uint8_t { automatic, last, every };
+std::string_view name_of(GradientSync sync);
+
 struct Strategy {
   int tensor = 1;                  // t: ranks that split every layer
   int pipeline = 1;                // p: stages
   int data = 1;                    // d: replicas
+  int context = 1;                 // c: ranks that split the sequence of every layer
   int chunks = 1;                  // v: model chunks of a stage, as the schedule allows
   bool sequence_parallel = false;  // norms and dropout split along the sequence over t
   std::string schedule = "1f1b";   // a name in the schedule registry, or of an order of its own
@@ -60,11 +67,15 @@ struct Strategy {
   bool gradient_clipping = true;  // by the norm over all gradients
   bool loss_scaling = false;      // gradients are unscaled and looked through for infinities
   Precision precision;
-  int zero = 0;                               // 0, or 1: optimizer states sharded over the replicas
-  bool overlap_gradients = true;              // all-reduce buckets while the backward goes on
+  Zero zero;
+  GradientSync gradient_sync = GradientSync::automatic;
+  bool across_every = true;  // with sync of every micro-batch: over all groups of shards each time
+  bool overlap_parameters = false;  // ZeRO 1, 2: weights are gathered block by block before the
+                                    // first forward needs them, not after the optimizer
+  bool overlap_gradients = true;    // all-reduce buckets while the backward goes on
   Bytes bucket{std::int64_t{25} << 20};       // of gradients
   Bytes first_bucket{std::int64_t{1} << 20};  // the first one to be ready
-  std::string order = "tp-dp-pp";             // innermost first: how ranks are numbered
+  std::string order = "tp-cp-dp-pp";          // innermost first: how ranks are numbered
   bool overlap_tensor = true;   // input-gradient all-reduces run beside weight-gradient products
   bool scatter_gather = false;  // pipeline messages cut over t [arXiv:2104.04473, sec. 4.1]
   std::string collective = "auto";  // "ring", "tree" or "auto"
@@ -72,7 +83,9 @@ struct Strategy {
   bool operator==(const Strategy&) const = default;
 };
 
-/// t x p x d.
-constexpr int world_size(const Strategy& s) { return s.tensor * s.pipeline * s.data; }
+/// Ranks that hold the same part of the model along a pipeline: d c.
+constexpr int replica_count(const Strategy& s) { return s.data * s.context; }
+/// t x c x d x p.
+constexpr int world_size(const Strategy& s) { return s.tensor * s.pipeline * replica_count(s); }
 
 }  // namespace tsim::strategies

@@ -25,7 +25,7 @@ std::string layout_text(const Scenario& s) {
     text += ", " + (s.workload.training ? s.strategy.schedule : std::string("streamed"));
     if (s.strategy.chunks > 1) { text += " (" + count(s.strategy.chunks, "chunk") + " a stage)"; }
   }
-  if (s.strategy.zero > 0) { text += ", ZeRO " + std::to_string(s.strategy.zero); }
+  if (s.strategy.zero.stage > 0) { text += ", ZeRO " + std::to_string(s.strategy.zero.stage); }
   if (s.strategy.sequence_parallel) { text += ", sequence parallel"; }
   if (s.workload.training) {
     text += ", recompute " + std::string(strategies::name_of(s.strategy.recompute));

@@ -18,7 +18,7 @@ TEST_CASE("what a scenario leaves out has the documented default") {
   CHECK(s.strategy.recompute == strategies::Recompute::none);
   CHECK(s.strategy.fusion == models::Fusion::framework);
   CHECK(s.strategy.optimizer == strategies::Optimizer::adam);
-  CHECK(s.strategy.zero == 0);
+  CHECK(s.strategy.zero.stage == 0);
   CHECK(s.strategy.overlap_gradients);
   CHECK(s.strategy.bucket == Bytes{25 * 1024 * 1024});
   CHECK(s.strategy.first_bucket == Bytes{1024 * 1024});
