@@ -64,10 +64,10 @@ SeriesKey series_of(PointKind kind, models::DType dtype, std::span<const std::st
 
 struct MeasuredPoint {
   Counts shape{1, 1, 1, 1, 1};
-  Seconds median, low, high;  // with the quartiles
-  Seconds cold;               // the same with operands that no cache holds; 0: not measured
-  int count = 0;              // batches that were timed; 0: not stated
-  int source = 0;             // of Measured::sources
+  Seconds median{}, low{}, high{};  // with the quartiles
+  Seconds cold{};                   // the same with operands that no cache holds; 0: not measured
+  int count = 0;                    // batches that were timed; 0: not stated
+  int source = 0;                   // of Measured::sources
   // Set by index_points().
   std::array<double, kMostCounts> at{};  // log2 of the shape
   double ratio = 1.0;                    // time over the smooth roofline's
@@ -76,16 +76,16 @@ struct MeasuredPoint {
 /// log2(time / smooth roofline) as a polynomial of x_i = log2(shape), degree 1 or 2, by least
 /// squares. It holds inside the box of its points.
 struct Surface {
-  std::vector<double> coefficients;  // of 1, x_i, then x_i x_j with i <= j
-  std::vector<double> low, high;     // the box, log2
-  double residual = 0;               // root of the mean square, as a share of the time
+  std::vector<double> coefficients{};  // of 1, x_i, then x_i x_j with i <= j
+  std::vector<double> low{}, high{};   // the box, log2
+  double residual = 0;                 // root of the mean square, as a share of the time
   int points = 0;
 };
 
 struct Series {
   SeriesKey key;
-  std::vector<MeasuredPoint> points;  // by shape
-  std::optional<Surface> surface;
+  std::vector<MeasuredPoint> points{};  // by shape
+  std::optional<Surface> surface{};
 };
 
 /// Where points come from: the machine's own words ("device": "NVIDIA H200", "driver": ...).
@@ -95,11 +95,11 @@ struct Provenance {
 
 /// time = alpha + bytes / rate for messages of `least` to `most` bytes.
 struct AlphaBeta {
-  std::string operation;  // "all_reduce", "h2d"
-  int ranks = 0;          // 0: a copy
-  Seconds alpha;
-  BytesPerSecond rate;
-  Bytes least, most;
+  std::string operation{};  // "all_reduce", "h2d"
+  int ranks = 0;            // 0: a copy
+  Seconds alpha{};
+  BytesPerSecond rate{};
+  Bytes least{}, most{};
   double residual = 0;  // root of the mean square, as a share of the time
   int points = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 
 #include "cost/fit.hpp"
 #include "cost/kernel_subject.hpp"
@@ -33,21 +34,23 @@ bool is_possible(const ImportedPoint& p, const cost::Device& device) {
   return time_of(p.point) > kFastest * (*smooth - device.launch);
 }
 
-Taken take(const ImportedPoints& file, int source, const cost::Device& device,
-           Calibration& calibration) {
+/// The program whose kernels a series is of.
+using Owners = std::map<cost::SeriesKey, std::string>;
+
+Taken take(const ImportedPoints& file, int source, const cost::Device& device, Owners& owners,
+           cost::Measured& measured) {
   Taken taken;
-  std::map<cost::SeriesKey, bool> open;  // whether this file gives the series
   for (const ImportedPoint& p : file.points) {
     const cost::SeriesKey& key = p.subject.series;
-    const bool fresh = is_shared(key.kind) || calibration.measured.find(key) == nullptr;
-    const bool mine = open.try_emplace(key, fresh).first->second;
     if (!is_possible(p, device)) {
       ++taken.impossible;
       continue;
     }
+    const bool mine =
+        is_shared(key.kind) || owners.try_emplace(key, file.format).first->second == file.format;
     cost::MeasuredPoint point = p.point;
     point.source = source;
-    ++(mine && add_point(calibration.measured, key, point) ? taken.points : taken.repeated);
+    ++(mine && add_point(measured, key, point) ? taken.points : taken.repeated);
   }
   return taken;
 }
@@ -94,9 +97,10 @@ Ceilings ceilings(std::span<const ImportedPoint> points, models::DType dtype) {
 
 Calibration calibrate(std::span<const ImportedPoints> files, const cost::Device& device) {
   Calibration result;
+  Owners owners;
   for (std::size_t i = 0; i < files.size(); ++i) {
     result.measured.sources.push_back(files[i].source);
-    result.taken.push_back(take(files[i], static_cast<int>(i), device, result));
+    result.taken.push_back(take(files[i], static_cast<int>(i), device, owners, result.measured));
   }
   index_points(result.measured, device);
   for (cost::Series& series : result.measured.series) {

@@ -13,7 +13,7 @@ namespace tsim::calibrate {
 /// What became of one imported file.
 struct Taken {
   std::size_t points = 0;      // taken
-  std::size_t repeated = 0;    // a file before it has the shape, or the program's kind of kernel
+  std::size_t repeated = 0;    // a file before it has the shape, or another program the series
   std::size_t impossible = 0;  // faster than the device can be
 };
 
@@ -31,8 +31,8 @@ Ceilings ceilings(std::span<const ImportedPoint> points, models::DType dtype);
 
 /// Points of all files on `device`. Products, copies and collectives are a library's, whoever calls
 /// it: all files' points join, and of two with the same shape the first stands. Other kernels are
-/// each program's own: the first file that has a series gives all of it. A time less than 0.9 of
-/// the roofline without tiles is no time of this device and is left out.
+/// each program's own: a series is of the files of the format that has it first. A time less than
+/// 0.9 of the roofline without tiles is no time of this device and is left out.
 Calibration calibrate(std::span<const ImportedPoints> files, const cost::Device& device);
 
 }  // namespace tsim::calibrate

@@ -224,7 +224,7 @@ void add_heads(std::vector<std::string>& lines) {
   for (const std::int64_t vocabulary : {30592, 50304, 128256}) {
     add(lines, {"gemm", "bf16", "nt", "4096", text_of(vocabulary), "1024"});
   }
-  for (const char* const op : {"gelu", "gelu_bwd", "dropout", "dropout_bwd", "bias_gelu", "join"}) {
+  for (const char* const op : {"gelu", "gelu_bwd", "dropout", "dropout_bwd", "bias_gelu"}) {
     for (const std::int64_t elements : {1 << 20, 1 << 23, 1 << 26}) {
       add(lines, {"map", "bf16", op, text_of(elements)});
     }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "cost/kernel_subject.hpp"
+#include "strategies/memory.hpp"
 #include "strategies/shard.hpp"
 
 namespace tsim::sim {
@@ -73,7 +74,7 @@ void add_block(const models::Block& block, const Scenario& s, double micro_batch
 /// The optimizer's step of a stage; its time is the plan's.
 Lookup optimizer_lookup(const strategies::StagePlan& stage, const Scenario& s,
                         const cost::Device& device) {
-  const std::int64_t shards = s.strategy.zero >= 1 ? s.strategy.data : 1;
+  const std::int64_t shards = strategies::state_shards(s.strategy);
   Kernel kernel;
   kernel.kind = models::OpKind::optimizer;
   kernel.cls = models::OpClass::elementwise;

@@ -14,10 +14,10 @@ namespace tsim::sim {
 
 /// A distinct kernel of an iteration.
 struct Lookup {
-  std::optional<cost::Subject> subject;  // what would have to be timed; none: nothing can be
-  std::string kernel;                    // name of the first kernel with this subject
-  double runs = 0;                       // of one tensor-parallel rank of each stage, one replica
-  Seconds time;                          // of all of them
+  std::optional<cost::Subject> subject{};  // what would have to be timed; none: nothing can be
+  std::string kernel{};                    // name of the first kernel with this subject
+  double runs = 0;                         // of one tensor-parallel rank of each stage, one replica
+  Seconds time{};                          // of all of them
   cost::Origin origin = cost::Origin::roofline;
 };
 

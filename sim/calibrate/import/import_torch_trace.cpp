@@ -71,6 +71,11 @@ ImportedPoints import_torch_trace(std::string_view text, sim::Problems& problems
   if (const std::string device = device_of(*document); !device.empty()) {
     imported.source.facts.emplace_back("device", device);
   }
+  for (const char* const key : {"cuda_driver_version", "cuda_runtime_version", "cupti_version"}) {
+    const auto version = document->find(key);
+    if (version == document->end() || !version->is_number_integer()) { continue; }
+    imported.source.facts.emplace_back(key, version->dump());
+  }
   imported.source.facts.emplace_back("figures", "kernel durations of the PyTorch profiler");
   const std::map<std::int64_t, double> times = kernel_times(*events);
   std::map<cost::Subject, std::vector<double>> found;

@@ -12,15 +12,15 @@
 namespace tsim::calibrate {
 
 struct ImportedPoint {
-  cost::Subject subject;
-  cost::MeasuredPoint point;
+  cost::Subject subject{};
+  cost::MeasuredPoint point{};
 };
 
 struct ImportedPoints {
-  std::string format;  // "measurements of tsim-measure"
-  cost::Provenance source;
-  std::vector<ImportedPoint> points;
-  std::vector<std::string> remarks;  // what was left out, and why
+  std::string format{};  // "measurements of tsim-measure"
+  cost::Provenance source{};
+  std::vector<ImportedPoint> points{};
+  std::vector<std::string> remarks{};  // what was left out, and why
 };
 
 /// Reads a file of measurements; its format is told by its content:

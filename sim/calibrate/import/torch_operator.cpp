@@ -76,74 +76,118 @@ std::int64_t elements(const Dims& dims) {
   return product;
 }
 
+/// Whether elements lie one after the other; true when the trace has no strides.
+bool is_dense(const Input& input) {
+  std::int64_t step = 1;
+  for (std::size_t i = std::min(input.dims.size(), input.strides.size()); i-- > 0;) {
+    if (input.dims[i] != 1 && input.strides[i] != step) { return false; }
+    step *= input.dims[i];
+  }
+  return true;
+}
+
+/// Element-wise on dense tensors of one format: anything else is another kernel.
 std::string map_line(const Json& event, const std::string& op) {
   const Input a = input_at(event, 0);
+  const Input b = input_at(event, 1);
+  const bool same = b.dims.empty() || (b.dims == a.dims && b.type == a.type && is_dense(b));
+  if (!same || !is_dense(a)) { return {}; }
   return "map " + dtype_of(a) + " " + op + joined({elements(a.dims)});
+}
+
+/// Three tensors of one shape joined: gradients of queries, keys and values. The format is not in
+/// the trace; training joins 16-bit ones.
+std::string join_line(const Json& event) {
+  const Json& all = argument(event, "Input Dims");
+  if (!all.is_array() || all.empty() || !all[0].is_array() || all[0].size() != 3) { return {}; }
+  const Dims first = dims_of(all[0], 0);
+  for (std::size_t i = 1; i < 3; ++i) {
+    if (first.empty() || dims_of(all[0], i) != first) { return {}; }
+  }
+  return "map bf16 join" + joined({3 * elements(first)});
 }
 
 std::string rows_line(const Json& event, const std::string& kind) {
   const Input a = input_at(event, 0);
   if (a.dims.empty() || a.dims.back() < 1) { return {}; }
-  const std::string& name = kind;
-  const std::size_t blank = name.find(' ');
-  return name.substr(0, blank) + " " + dtype_of(a) + name.substr(blank) +
+  const std::size_t blank = kind.find(' ');
+  return kind.substr(0, blank) + " " + dtype_of(a) + kind.substr(blank) +
          joined({elements(a.dims) / a.dims.back(), a.dims.back()});
 }
 
-/// Queries [batch, heads, sequence, width]; keys the same. The mask is an argument of its own.
-std::string attention_line(const Json& event, const std::string& way, std::size_t first) {
-  const Input q = input_at(event, first);
-  const Input k = input_at(event, first + 1);
+/// Where an attention operator has what.
+struct AttentionForm {
+  std::string_view op;
+  std::string_view way;
+  std::size_t query;   // the input; the keys follow
+  std::size_t causal;  // the argument
+  std::size_t heads;   // axis of the heads; the sequence is the other inner one
+};
+
+constexpr std::array<AttentionForm, 4> kAttention{
+    {{"aten::_cudnn_attention_forward", "fwd", 0, 10, 1},
+     {"aten::_cudnn_attention_backward", "bwd", 1, 14, 1},
+     {"aten::_flash_attention_forward", "fwd", 0, 8, 2},
+     {"aten::_flash_attention_backward", "bwd", 1, 11, 2}}};
+
+std::string attention_line(const Json& event, const AttentionForm& form) {
+  const Input q = input_at(event, form.query);
+  const Input k = input_at(event, form.query + 1);
   if (q.dims.size() != 4 || k.dims.size() != 4) { return {}; }
   const Json& values = argument(event, "Concrete Inputs");
-  bool causal = false;
-  for (const Json& value : values) { causal = causal || value == "True"; }
-  return "attention " + dtype_of(q) + " " + way + (causal ? " causal" : " full") +
-         joined({q.dims[0] * q.dims[1], q.dims[2], k.dims[2], q.dims[3]});
+  const bool listed = values.is_array() && values.size() > form.causal;
+  if (!listed) { return {}; }
+  const std::size_t sequence = 3 - form.heads;
+  return "attention " + dtype_of(q) + " " + std::string(form.way) +
+         (values[form.causal] == "True" ? " causal" : " full") +
+         joined({q.dims[0] * q.dims[form.heads], q.dims[sequence], k.dims[sequence], q.dims[3]});
 }
 
 struct Name {
   std::string_view op;
-  std::string_view kind;  // "product", "map", "rows", "attention"
+  std::string_view kind;  // "product", "map", "rows", "join"
   std::string_view line;  // what follows in the work line
-  std::size_t first;      // of its inputs
+  std::size_t first = 0;  // of its inputs
 };
 
-constexpr std::array<Name, 19> kNames{
-    {{"aten::mm", "product", "", 0},
+constexpr std::array<Name, 17> kNames{
+    {{"aten::mm", "product", ""},
      {"aten::addmm", "product", "", 1},
-     {"aten::bmm", "product", "", 0},
-     {"aten::add", "map", "add", 0},
-     {"aten::add_", "map", "add", 0},
-     {"aten::copy_", "map", "copy", 0},
-     {"aten::gelu", "map", "gelu", 0},
-     {"aten::gelu_backward", "map", "gelu_bwd", 0},
-     {"aten::native_dropout", "map", "dropout", 0},
-     {"aten::native_dropout_backward", "map", "dropout_bwd", 0},
-     {"aten::native_layer_norm", "rows", "layernorm fwd", 0},
-     {"aten::native_layer_norm_backward", "rows", "layernorm bwd", 0},
-     {"aten::_softmax", "rows", "softmax fwd", 0},
-     {"aten::_softmax_backward_data", "rows", "softmax bwd", 0},
-     {"aten::_log_softmax", "rows", "cross_entropy fwd", 0},
-     {"aten::_log_softmax_backward_data", "rows", "cross_entropy bwd", 0},
-     {"aten::_scaled_dot_product_flash_attention", "attention", "fwd", 0},
-     {"aten::_scaled_dot_product_cudnn_attention", "attention", "fwd", 0},
-     {"aten::_scaled_dot_product_flash_attention_backward", "attention", "bwd", 1}}};
+     {"aten::bmm", "product", ""},
+     {"aten::add", "map", "add"},
+     {"aten::add_", "map", "add"},
+     {"aten::copy_", "map", "copy"},
+     {"aten::cat", "join", ""},
+     {"aten::gelu", "map", "gelu"},
+     {"aten::gelu_backward", "map", "gelu_bwd"},
+     {"aten::native_dropout", "map", "dropout"},
+     {"aten::native_dropout_backward", "map", "dropout_bwd"},
+     {"aten::native_layer_norm", "rows", "layernorm fwd"},
+     {"aten::native_layer_norm_backward", "rows", "layernorm bwd"},
+     {"aten::_softmax", "rows", "softmax fwd"},
+     {"aten::_softmax_backward_data", "rows", "softmax bwd"},
+     {"aten::_log_softmax", "rows", "cross_entropy fwd"},
+     {"aten::_log_softmax_backward_data", "rows", "cross_entropy bwd"}}};
+
+std::string line_of(const Json& event, const std::string& op) {
+  for (const AttentionForm& form : kAttention) {
+    if (form.op == op) { return attention_line(event, form); }
+  }
+  for (const Name& name : kNames) {
+    if (name.op != op) { continue; }
+    if (name.kind == "product") { return product_line(event, name.first); }
+    if (name.kind == "map") { return map_line(event, std::string(name.line)); }
+    return name.kind == "join" ? join_line(event) : rows_line(event, std::string(name.line));
+  }
+  return {};
+}
 
 }  // namespace
 
 std::optional<cost::Subject> subject_of_operator(const Json& event) {
   const auto written = event.find("name");
   if (written == event.end() || !written->is_string()) { return std::nullopt; }
-  const auto& text = written->get_ref<const std::string&>();
-  const auto name =
-      std::find_if(kNames.begin(), kNames.end(), [&](const Name& one) { return one.op == text; });
-  if (name == kNames.end()) { return std::nullopt; }
-  const std::string line(name->line);
-  if (name->kind == "product") { return cost::subject_of(product_line(event, name->first)); }
-  if (name->kind == "map") { return cost::subject_of(map_line(event, line)); }
-  if (name->kind == "rows") { return cost::subject_of(rows_line(event, line)); }
-  return cost::subject_of(attention_line(event, line, name->first));
+  return cost::subject_of(line_of(event, written->get_ref<const std::string&>()));
 }
 
 }  // namespace tsim::calibrate

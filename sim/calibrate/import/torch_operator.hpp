@@ -10,7 +10,8 @@ namespace tsim::calibrate {
 
 /// The subject of a profiler's "cpu_op" event with the shapes of its inputs: products (aten::mm,
 /// addmm, bmm; transposes by the strides), gelu, add, copy, dropout, layer norm, softmax and their
-/// gradients, fused attention. None for anything else.
+/// gradients, fused attention, the concatenation of the gradients of queries, keys and values. None
+/// for anything else.
 std::optional<cost::Subject> subject_of_operator(const sim::Json& event);
 
 }  // namespace tsim::calibrate

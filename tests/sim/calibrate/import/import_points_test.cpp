@@ -151,10 +151,12 @@ TEST_CASE("of PyTorch's eager times those near the host's shortest are left out"
   CHECK(imported.remarks.size() == 1);
 }
 
-TEST_CASE("products of all files join, other kernels come from the first file that has them") {
+TEST_CASE("products of all files join, other kernels come from one program") {
   const std::vector<ImportedPoints> files{
-      {.points = {point("gemm bf16 nt 64 64 64", 10), point("softmax bf16 fwd 64 64", 10)}},
-      {.points = {point("gemm bf16 nt 64 64 64", 20), point("gemm bf16 nt 64 64 128", 20),
+      {.format = "one",
+       .points = {point("gemm bf16 nt 64 64 64", 10), point("softmax bf16 fwd 64 64", 10)}},
+      {.format = "two",
+       .points = {point("gemm bf16 nt 64 64 64", 20), point("gemm bf16 nt 64 64 128", 20),
                   point("softmax bf16 fwd 128 64", 20)}}};
   const Calibration found = calibrate::calibrate(files, device());
   CHECK(found.taken[0].points == 2);
