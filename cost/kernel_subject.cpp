@@ -149,7 +149,9 @@ std::optional<Seconds> smooth_time(const Subject& s, const Device& device) {
   const bool timed = s.series.kind <= PointKind::adam;
   if (!timed) { return std::nullopt; }
   const double bytes = smooth_bytes(s);
-  const Seconds arithmetic = Flops{smooth_flops(s)} / matrix_rate(device, s.series.dtype);
+  const Flops flops{smooth_flops(s)};
+  const Seconds arithmetic =
+      flops.value > 0 ? flops / matrix_rate(device, s.series.dtype) : Seconds{};
   const Seconds memory{bytes / device.memory_bandwidth.value};
   return std::max(arithmetic, memory) + device.launch;
 }

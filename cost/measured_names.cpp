@@ -1,5 +1,6 @@
 // Work lines as text.
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <charconv>
 
@@ -59,12 +60,19 @@ Words words_of(std::string_view line) {
   return words;
 }
 
+/// A whole number above 0 with an optional binary suffix: "64", "2MiB".
 std::optional<std::int64_t> count_of(std::string_view word) {
+  constexpr std::array<std::string_view, 4> kSuffixes{"", "KiB", "MiB", "GiB"};
+  constexpr std::int64_t kMost = std::int64_t{1} << 45;
   std::int64_t value = 0;
   const char* const end = word.data() + word.size();
   const auto [stop, failure] = std::from_chars(word.data(), end, value);
-  if (failure != std::errc{} || stop != end || value < 1) { return std::nullopt; }
-  return value;
+  if (failure != std::errc{} || value < 1 || value > kMost) { return std::nullopt; }
+  const std::string_view suffix(stop, static_cast<std::size_t>(end - stop));
+  const auto* const unit = std::find(kSuffixes.begin(), kSuffixes.end(), suffix);
+  if (unit == kSuffixes.end()) { return std::nullopt; }
+  value <<= 10 * (unit - kSuffixes.begin());
+  return value <= kMost ? std::optional(value) : std::nullopt;
 }
 
 /// Index of the chosen words in all combinations, the last list fastest.

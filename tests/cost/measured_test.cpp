@@ -87,6 +87,14 @@ TEST_CASE("a text that is no work line has no subject") {
   }
 }
 
+TEST_CASE("counts may have binary suffixes") {
+  const auto subject = cost::subject_of("memcpy p2p 2MiB");
+  REQUIRE(subject);
+  CHECK(cost::line_of(*subject) == "memcpy p2p 2097152");
+  CHECK_FALSE(cost::subject_of("memcpy p2p 2MB"));
+  CHECK_FALSE(cost::subject_of("memcpy p2p 99999999999GiB"));
+}
+
 TEST_CASE("a measured shape takes the measured time") {
   const Device d = with_points({{"gemm bf16 nt 4096 4096 4096", 2000}});
   const cost::KernelTime found = kernel_lookup(product(4096, 4096, 4096), d);
