@@ -54,8 +54,8 @@ Map map_of(const Kernel& k) {
     case OpKind::dropout: return forward ? dropout : dropout_bwd;
     case OpKind::activation: return forward ? gelu : gelu_bwd;
     case OpKind::reshape: return k.pass == Pass::backward ? join : copy;
-    case OpKind::bias:
-      if (forward && k.ops.size() == 2 && passes(k) < 2.5) { return bias_gelu; }
+    case OpKind::bias:  // with the activation behind it, or with dropout and residual
+      if (k.ops.size() == 2) { return forward ? gelu : gelu_bwd; }
       break;
     default: break;
   }

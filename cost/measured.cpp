@@ -147,6 +147,10 @@ std::optional<FoundRatio> find_ratio(const Series& series, const Counts& shape) 
   }
   if (nearest.first() <= kFar * kFar) { return FoundRatio{nearest.mean(), Origin::interpolated}; }
   if (series.surface) { return FoundRatio{ratio_at(*series.surface, shape), Origin::fitted}; }
+  // A kernel of one count is bound by memory beyond its largest point as it is there.
+  const bool larger = counts_of(series.key.kind) == 1 && !series.points.empty() &&
+                      shape[0] > series.points.back().shape[0];
+  if (larger) { return FoundRatio{series.points.back().ratio, Origin::fitted}; }
   return std::nullopt;
 }
 

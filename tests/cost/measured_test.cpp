@@ -134,6 +134,17 @@ TEST_CASE("far from every point, and without a surface, the roofline stands") {
   CHECK(found.time.value == doctest::Approx(kPeakTime4096));
 }
 
+TEST_CASE("beyond its largest point an optimizer keeps its share of the bandwidth") {
+  // 28 bytes of each of 10^6 parameters in 56 us: half of 1000 GB/s, and so for 64 times as many.
+  const Device d = with_points({{"adam 1000000", 56}});
+  const Kernel kernel{.kind = OpKind::optimizer,
+                      .cls = OpClass::elementwise,
+                      .bytes = Bytes{28 * 64'000'000LL},
+                      .elements = 64'000'000};
+  CHECK(kernel_time(kernel, d).value == doctest::Approx(64 * 56e-6));
+  CHECK(kernel_lookup(kernel, d).origin == Origin::fitted);
+}
+
 TEST_CASE("transposes are series of their own") {
   const Device d = with_points({{"gemm bf16 nn 4096 4096 4096", 2000}});
   CHECK(kernel_lookup(product(4096, 4096, 4096), d).origin == Origin::roofline);
