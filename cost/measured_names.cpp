@@ -71,8 +71,8 @@ std::optional<std::int64_t> count_of(std::string_view word) {
   const std::string_view suffix(stop, static_cast<std::size_t>(end - stop));
   const auto* const unit = std::find(kSuffixes.begin(), kSuffixes.end(), suffix);
   if (unit == kSuffixes.end()) { return std::nullopt; }
-  value <<= 10 * (unit - kSuffixes.begin());
-  return value <= kMost ? std::optional(value) : std::nullopt;
+  const auto shift = 10 * (unit - kSuffixes.begin());
+  return value <= kMost >> shift ? std::optional(value << shift) : std::nullopt;
 }
 
 /// Index of the chosen words in all combinations, the last list fastest.

@@ -184,6 +184,13 @@ std::string line_of(const Json& event, const std::string& op) {
 
 }  // namespace
 
+std::int64_t copied_elements(const Json& event) {
+  const auto name = event.find("name");
+  const bool copy = name != event.end() && *name == "aten::copy_";
+  const Dims dims = copy ? dims_of(argument(event, "Input Dims"), 0) : Dims{};
+  return dims.empty() ? 0 : elements(dims);
+}
+
 std::optional<cost::Subject> subject_of_operator(const Json& event) {
   const auto written = event.find("name");
   if (written == event.end() || !written->is_string()) { return std::nullopt; }

@@ -14,4 +14,7 @@ namespace tsim::calibrate {
 /// for anything else.
 std::optional<cost::Subject> subject_of_operator(const sim::Json& event);
 
+/// Elements of a copy (aten::copy_); 0 for another operator.
+std::int64_t copied_elements(const sim::Json& event);
+
 }  // namespace tsim::calibrate
