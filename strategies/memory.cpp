@@ -54,7 +54,15 @@ int optimizer_traffic(const Strategy& s) {
   const StateSizes sizes = state_sizes(s.precision, s.optimizer);
   const int own_weight = s.precision.master_weights ? 0 : sizes.parameter;  // read, too
   const int passes = 2 + (s.gradient_clipping ? 3 : 0) + (s.loss_scaling ? 2 : 0);
-  return passes * sizes.gradient + 2 * sizes.optimizer + sizes.parameter + own_weight;
+  // Megatron-LM, core/optimizer/optimizer.py: _copy_model_grads_to_main_grads writes 16-bit
+  // gradients again in fp32, which the step reads; _copy_main_params_to_model_params reads the
+  // master weights that the step has written.
+  constexpr int kFull = size_of(models::DType::fp32);
+  const bool master = s.precision.master_weights;
+  const int widened = master && sizes.gradient < kFull ? 2 * kFull : 0;
+  const int narrowed = master ? kFull : 0;
+  return passes * sizes.gradient + 2 * sizes.optimizer + sizes.parameter + own_weight + widened +
+         narrowed;
 }
 
 double closed_form_activations(const ActivationShape& a) {

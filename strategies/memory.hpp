@@ -33,9 +33,10 @@ int state_shards(const Strategy& strategy);
 StateBytes state_bytes(std::int64_t elements, const Strategy& strategy, std::int64_t whole = 0);
 
 /// Device memory that one optimizer step reads and writes per element that the rank updates: the
-/// gradient is read and cleared, states are read and written, the weight is written. A pass of its
-/// own over the gradients for each of: their norm (read) and clipping (read, written), unscaling
-/// (read, written).
+/// gradient is read and cleared, states are read and written, the weight is written; with master
+/// weights 16-bit gradients are widened first, and the weights are copied from the master ones. A
+/// pass of its own over the gradients for each of: their norm (read) and clipping (read, written),
+/// unscaling (read, written).
 int optimizer_traffic(const Strategy& strategy);
 
 /// Layer activations in bytes of one pipeline's first stage by the published closed form, 16 bit,

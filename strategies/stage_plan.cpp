@@ -142,8 +142,10 @@ Seconds optimizer_time(std::int64_t elements, const Strategy& s, const cost::Dev
   const std::int64_t shards = state_shards(s);
   models::Kernel kernel;
   kernel.name = "optimizer";
+  kernel.kind = models::OpKind::optimizer;
   kernel.cls = models::OpClass::elementwise;
-  kernel.bytes = ((elements + shards - 1) / shards) * Bytes{optimizer_traffic(s)};
+  kernel.elements = (elements + shards - 1) / shards;
+  kernel.bytes = kernel.elements * Bytes{optimizer_traffic(s)};
   return cost::kernel_time(kernel, device);
 }
 

@@ -82,6 +82,25 @@ Json traffic_json(const Report& r) {
   return list;
 }
 
+/// Sources of the kernels' times with their share, and the heaviest shapes not measured.
+Json lookups_json(const Report& r) {
+  const auto times = times_by_origin(r.lookups);
+  const auto counts = counts_by_origin(r.lookups);
+  Json json = Json::object();
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    json[std::string(name_of(static_cast<cost::Origin>(i)))] = {{"shapes", counts[i]},
+                                                                {"time_s", times[i].value}};
+  }
+  json["misses"] = Json::array();
+  for (const sim::Lookup& miss : heaviest_misses(r.lookups)) {
+    json["misses"].push_back({{"work", cost::line_of(*miss.subject)},
+                              {"kernel", miss.kernel},
+                              {"time_s", miss.time.value},
+                              {"source", name_of(miss.origin)}});
+  }
+  return json;
+}
+
 Json report_json(const Answer& a) {
   const Report& r = a.report;
   const sim::Scenario& s = *a.scenario;
@@ -129,6 +148,7 @@ Json report_json(const Answer& a) {
                     {"capacity_bytes", r.capacity.value},
                     {"hints", r.hints}};
   if (r.kinds.size() > 1) { json["memory"]["kinds"] = kinds_json(r); }
+  if (!r.lookups.empty()) { json["kernel_times"] = lookups_json(r); }
   json["simulated"] = {{"ranks", r.simulated_ranks}, {"tasks", r.tasks}};
   json["assumptions"] = s.assumptions;
   json["warnings"] = s.warnings;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <ostream>
 
 #include "sim/cli/format.hpp"
@@ -175,6 +176,32 @@ void print_critical_path(const Report& r, std::ostream& out) {
   print_table(out, {{"what"}, {"time", Align::right}, {"of step", Align::right}}, rows);
 }
 
+/// Where the kernels' times come from, and which of them were not measured.
+void print_lookups(const Report& r, std::ostream& out) {
+  if (r.lookups.empty()) { return; }
+  const auto times = times_by_origin(r.lookups);
+  const auto counts = counts_by_origin(r.lookups);
+  const double sum = std::accumulate(times.begin(), times.end(), 0.0,
+                                     [](double all, Seconds one) { return all + one.value; });
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    rows.push_back({std::string(name_of(static_cast<cost::Origin>(i))), std::to_string(counts[i]),
+                    percent(sum > 0 ? times[i].value / sum : 0)});
+  }
+  out << "\nKernel times come from\n";
+  print_table(out, {{"source"}, {"shapes", Align::right}, {"of their time", Align::right}}, rows);
+  const std::vector<sim::Lookup> missed = heaviest_misses(r.lookups);
+  if (missed.empty()) { return; }
+  rows.clear();
+  for (const sim::Lookup& miss : missed) {
+    rows.push_back(
+        {cost::line_of(*miss.subject), percent(sum > 0 ? miss.time.value / sum : 0), miss.kernel});
+  }
+  out << "Heaviest that were not measured (measure: tsim calibrate --for SCENARIO --list > work,\n"
+         "tsim-measure --work work --out FILE)\n";
+  print_table(out, {{"work"}, {"of the time", Align::right}, {"kernel"}}, rows);
+}
+
 void print_verdict(const Report& r, std::ostream& out) {
   out << "\n";
   for (const sim::KindReport& kind : r.kinds) {
@@ -217,6 +244,7 @@ void print_text(const std::vector<Answer>& answers, std::ostream& out) {
   print_communications(first.report, out);
   print_traffic(first, out);
   print_critical_path(first.report, out);
+  print_lookups(first.report, out);
   if (answers.size() > 1) { print_comparison(answers, out); }
   print_verdict(first.report, out);
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/memory_trace.hpp"
+#include "sim/report/lookups.hpp"
 #include "sim/simulation.hpp"
 
 namespace tsim::sim {
@@ -103,6 +104,7 @@ struct Report {
   bool fits = true;                    // all kinds do
   std::vector<std::string> hints;      // what would help if it does not fit
   std::optional<Seconds> closed_form;  // none when the schedule has no formula
+  std::vector<Lookup> lookups;  // kernels, longest first; none when nothing was measured
   std::size_t tasks = 0;
   std::size_t simulated_ranks = 0;
 };

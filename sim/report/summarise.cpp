@@ -236,6 +236,10 @@ Report summarise(const Scenario& scenario, const Simulation& simulation) {
   report.traffic = traffic(simulation.graph, scenario.cluster.topology.channels);
   add_verdict(scenario, simulation.graph, peaks, report);
   add_critical_path(simulation, report);
+  const cost::Device& device = scenario.cluster.devices.front();
+  if (device.measured) {
+    report.lookups = lookups(scenario, simulation.model, device, simulation.stages);
+  }
   return report;
 }
 
