@@ -7,6 +7,7 @@
 #include "sim/calibrate/device_text.hpp"
 #include "sim/calibrate/make_device.hpp"
 #include "sim/calibrate/wanted_work.hpp"
+#include "sim/calibrate/work.hpp"
 #include "sim/cli/calibrate/print_calibration.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/format.hpp"
@@ -99,8 +100,8 @@ sim::Report report_of(const fs::path& path) {
   return report;
 }
 
-/// Work lines as tsim-measure reads them; the share of each stands in a comment before its line
-/// where it changes the order of magnitude.
+/// Work lines as tsim-measure reads them, and in comments what it cannot time and how much of the
+/// predicted time the lines so far are.
 int list_work(const CalibrateOptions& options, std::ostream& out) {
   std::vector<sim::Report> reports;
   reports.reserve(options.scenarios.size());
@@ -112,7 +113,9 @@ int list_work(const CalibrateOptions& options, std::ostream& out) {
       << (options.scenarios.size() == 1 ? " scenario" : " scenarios")
       << ", most valuable first: tsim-measure --work THIS --out FILE\n";
   for (const calibrate::Wanted& one : wanted) {
-    out << one.line << "\n";
+    std::vector<calibrate::BadLine> bad;
+    calibrate::read_work(one.line, bad);
+    out << (bad.empty() ? "" : "# tsim-measure does not time ") << one.line << "\n";
     done += one.share;
     constexpr std::array<double, 4> kMarks{0.5, 0.9, 0.99, 0.999};
     while (next < static_cast<int>(kMarks.size()) &&

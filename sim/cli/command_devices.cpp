@@ -1,6 +1,6 @@
 #include <ostream>
 
-#include "sim/cli/calibrate/show_device.hpp"
+#include "sim/cli/calibrate/print_device.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/print_devices.hpp"
 #include "sim/cli/write_file.hpp"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <ostream>
 
-#include "sim/cli/calibrate/show_device.hpp"
+#include "sim/cli/calibrate/print_device.hpp"
 #include "sim/cli/format.hpp"
 
 namespace tsim::cli {

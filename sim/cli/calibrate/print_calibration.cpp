@@ -41,13 +41,22 @@ void print_series(const cost::Measured& measured, std::ostream& out) {
   out << "  median error of all left-out points: " << median_text(all) << "\n";
 }
 
+namespace {
+
+/// A regime whose time does not grow with the size has no rate.
+std::string rate_text(BytesPerSecond rate) {
+  constexpr double kFlat = 1e17;
+  return rate.value < kFlat ? significant(rate.value / 1e9, 4) + " GB/s" : "-";
+}
+
+}  // namespace
+
 void print_links(const cost::Measured& measured, std::ostream& out) {
   std::vector<std::vector<std::string>> rows;
   for (const cost::AlphaBeta& l : measured.links) {
     rows.push_back({l.operation, l.ranks > 0 ? std::to_string(l.ranks) : "-",
-                    format(l.least) + " to " + format(l.most), format(l.alpha),
-                    significant(l.rate.value / 1e9, 4) + " GB/s", std::to_string(l.points),
-                    percent(l.residual)});
+                    format(l.least) + " to " + format(l.most), format(l.alpha), rate_text(l.rate),
+                    std::to_string(l.points), percent(l.residual)});
   }
   if (rows.empty()) { return; }
   out << "\nCopies and collectives, time = alpha + bytes / rate\n";

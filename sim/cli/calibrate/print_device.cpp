@@ -1,4 +1,4 @@
-#include "sim/cli/calibrate/show_device.hpp"
+#include "sim/cli/calibrate/print_device.hpp"
 
 #include <array>
 #include <ostream>
