@@ -2,6 +2,7 @@
 
 #include "sim/simulate.hpp"
 #include "sim/steps/simulate_steps.hpp"
+#include "strategies/optimizers.hpp"
 
 namespace tsim::sim {
 namespace {
@@ -14,6 +15,43 @@ models::BuildOptions build_options(const Scenario& s) {
           .flash_attention = s.strategy.flash_attention,
           .dropout = s.workload.dropout && s.workload.training,
           .loss = s.workload.training};
+}
+
+/// With every stage as slow as its slowest rank.
+strategies::ClosedForm closed_form_of(const strategies::BuildInput& input, const Scenario& s) {
+  const auto slowed =
+      strategies::slowed_plans(input.stages, strategies::Layout(s.strategy), s.slowdown);
+  return strategies::closed_form({.strategy = input.strategy,
+                                  .stages = slowed,
+                                  .topology = input.topology,
+                                  .router = input.router,
+                                  .micro_batches = input.micro_batches,
+                                  .training = input.training});
+}
+
+/// Several iterations of workers that meet at parameter servers.
+void run_async(const strategies::BuildInput& input, const Scenario& s, Simulation& result) {
+  const cost::Topology& topology = s.cluster.topology;
+  strategies::AsyncInput async{
+      .build = input, .slowdown = s.slowdown, .jitter = s.jitter, .server_step = {}};
+  const std::vector<int> servers = strategies::server_devices(s.strategy);
+  const strategies::StagePlan& plan = input.stages.front();
+  const auto part =
+      strategies::share_of({plan.elements, plan.shapes}, static_cast<std::int64_t>(servers.size()));
+  for (const int server : servers) {
+    const auto kind = topology.device_kind[static_cast<std::size_t>(server)];
+    async.server_step.push_back(
+        optimizer_time(part, s.strategy, s.cluster.devices[static_cast<std::size_t>(kind)]));
+  }
+  strategies::AsyncRun run = build_async(async);
+  result.timeline = simulate(run.graph, topology.channels);
+  result.async = async_report(run, result.timeline);
+  result.graph = std::move(run.graph);
+  result.closed_form.known = false;
+  if (s.strategy.async.servers == 0) { return; }
+  strategies::StagePlan of_servers;
+  of_servers.elements = part.elements;
+  result.stages.push_back(std::move(of_servers));
 }
 
 }  // namespace
@@ -32,8 +70,9 @@ Simulation run_scenario(const Scenario& scenario) {
   }
   cost::Router router(topology);
   const bool steps = scenario.strategy.fidelity == strategies::Fidelity::steps;
-  if (scenario.fold == Fold::automatic && !steps) {
-    result.folded = foldable_axes(scenario.strategy, result.stages, topology, router);
+  if (scenario.fold == Fold::automatic && !steps && !scenario.strategy.async.through_servers) {
+    result.folded = fold_alike(foldable_axes(scenario.strategy, result.stages, topology, router),
+                               strategies::Layout(scenario.strategy), scenario.slowdown);
   }
   const strategies::BuildInput input{.strategy = scenario.strategy,
                                      .stages = result.stages,
@@ -44,8 +83,13 @@ Simulation run_scenario(const Scenario& scenario) {
                                      .folded = result.folded,
                                      .reserved = kinds.front().reserved,
                                      .kinds = by_kind};
-  result.closed_form = strategies::closed_form(input);
+  if (scenario.strategy.async.through_servers) {
+    run_async(input, scenario, result);
+    return result;
+  }
+  result.closed_form = closed_form_of(input, scenario);
   result.graph = strategies::build_tasks(input);
+  slow_ranks(result.graph, scenario.slowdown);
   result.timeline =
       steps ? simulate_steps(result.graph, router) : simulate(result.graph, topology.channels);
   return result;

@@ -9,7 +9,10 @@
 namespace tsim::strategies {
 
 Layout::Layout(const Strategy& strategy)
-    : tensor_(strategy.tensor), data_(strategy.data), stages_(strategy.pipeline) {
+    : tensor_(strategy.tensor),
+      data_(strategy.data),
+      stages_(strategy.pipeline),
+      stage_places_(strategy.stage_places) {
   assert(is_rank_order(strategy.order));
   int stride = 1;
   for (std::size_t at = 0; at < strategy.order.size(); at += 3) {
@@ -28,7 +31,9 @@ Layout::Layout(const Strategy& strategy)
 }
 
 int Layout::rank(const Place& place) const {
-  return place.tensor * tensor_stride_ + place.data * data_stride_ + place.stage * stage_stride_;
+  const int stage =
+      stage_places_.empty() ? place.stage : stage_places_[static_cast<std::size_t>(place.stage)];
+  return place.tensor * tensor_stride_ + place.data * data_stride_ + stage * stage_stride_;
 }
 
 std::vector<int> Layout::tensor_group(int data, int stage) const {

@@ -1,44 +1,24 @@
 #include "strategies/memory.hpp"
 
+#include "strategies/optimizers.hpp"
 #include "strategies/schedule.hpp"
 
 namespace tsim::strategies {
-namespace {
-
-int moments(Optimizer optimizer) {
-  switch (optimizer) {
-    case Optimizer::sgd: return 0;
-    case Optimizer::sgd_momentum: return 1;
-    case Optimizer::adam:
-    case Optimizer::adamw:
-    case Optimizer::lamb: return 2;
-  }
-  return 2;
-}
-
-}  // namespace
 
 StateSizes state_sizes(const Precision& precision, Optimizer optimizer) {
-  const int master = precision.master_weights ? size_of(models::DType::fp32) : 0;
-  return {.parameter = size_of(precision.compute),
-          .gradient = size_of(precision.gradient),
-          .optimizer = master + moments(optimizer) * size_of(precision.moments)};
+  const int master = precision.master_weights ? size_of(precision.master) : 0;
+  return {.parameter = size_of(kept_weights(precision)),
+          .gradient = gradient_size(precision),
+          .optimizer = master + moments_of(optimizer) * size_of(precision.moments)};
 }
 
-StateBytes state_bytes(std::int64_t elements, const Strategy& strategy) {
-  const StateSizes sizes = state_sizes(strategy.precision, strategy.optimizer);
+StateBytes state_bytes(std::int64_t elements, const Strategy& strategy,
+                       const WeightShapes& shapes) {
+  const Weights all{.elements = elements, .shapes = shapes};
   const std::int64_t shards = strategy.zero >= 1 ? replicas(strategy) : 1;
-  const std::int64_t own = (elements + shards - 1) / shards;
-  return {.parameters = elements * Bytes{sizes.parameter},
-          .gradients = elements * Bytes{sizes.gradient},
-          .optimizer = own * Bytes{sizes.optimizer}};
-}
-
-int optimizer_traffic(const Strategy& s) {
-  const StateSizes sizes = state_sizes(s.precision, s.optimizer);
-  const int own_weight = s.precision.master_weights ? 0 : sizes.parameter;  // read, too
-  const int passes = 2 + (s.gradient_clipping ? 3 : 0) + (s.loss_scaling ? 2 : 0);
-  return passes * sizes.gradient + 2 * sizes.optimizer + sizes.parameter + own_weight;
+  return {.parameters = parameter_bytes(all, strategy.precision),
+          .gradients = elements * Bytes{gradient_size(strategy.precision)},
+          .optimizer = optimizer_bytes(share_of(all, shards), strategy)};
 }
 
 double closed_form_activations(const ActivationShape& a) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "models/stored_format.hpp"
+
 namespace tsim::strategies {
 namespace {
 
@@ -71,6 +73,12 @@ Bytes operand_size(const OpGraph& graph, const models::Operand& operand) {
   return models::elements(operand.shape) * Bytes{models::size_of(tensor.dtype)};
 }
 
+/// Gradients of a quantised activation are as wide as what it was made of.
+Bytes gradient_size(const OpGraph& graph, const models::Operand& operand) {
+  const models::DType dtype = graph.tensors[static_cast<std::size_t>(operand.tensor)].dtype;
+  return models::elements(operand.shape) * Bytes{models::size_of(models::stored_format(dtype))};
+}
+
 /// The activation that a divided operator reads whole.
 const models::Operand* whole_input(const OpGraph& graph, const Op& op) {
   for (const models::Operand& input : op.inputs) {
@@ -112,7 +120,8 @@ void add_input_comms(const OpGraph& graph, models::OpId id, bool sequence_parall
   if (whole == nullptr || !keeps_split(op) || !op.input_needs_gradient) { return; }
   const Bytes size = operand_size(graph, *whole);
   if (sequence_parallel) { comms.before_forward.push_back({id, TensorComm::all_gather, size}); }
-  comms.after_backward_input.push_back({id, sum_of(sequence_parallel), size});
+  comms.after_backward_input.push_back(
+      {id, sum_of(sequence_parallel), gradient_size(graph, *whole)});
 }
 
 }  // namespace

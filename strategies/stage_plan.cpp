@@ -4,9 +4,8 @@
 #include <limits>
 #include <numeric>
 
-#include "cost/roofline.hpp"
 #include "strategies/deal.hpp"
-#include "strategies/memory.hpp"
+#include "strategies/optimizers.hpp"
 #include "strategies/schedule.hpp"
 
 namespace tsim::strategies {
@@ -20,15 +19,18 @@ bool is_layer(BlockKind kind) {
 
 /// The chain of single blocks with the plan of each.
 struct Chain {
-  std::vector<BlockPlan> plans;  // by block of the model
-  std::vector<BlockKind> kinds;  // by block of the model
-  std::vector<int> units;        // block of each unit, in order
+  std::vector<BlockPlan> plans;                // by block of the model
+  std::vector<WeightShapes> shapes;            // the same
+  std::vector<std::vector<Matrix>> embedding;  // the same: the word embedding
+  std::vector<BlockKind> kinds;                // by block of the model
+  std::vector<int> units;                      // block of each unit, in order
   std::vector<int> layer_begin;  // unit where layer i's group starts (embeddings before it)
   int encoder_layers = 0;        // or all layers of a model without a decoder of its own
 
-  const BlockPlan& plan_of(int unit) const {
-    return plans[static_cast<std::size_t>(units[static_cast<std::size_t>(unit)])];
+  std::size_t block_of(int unit) const {
+    return static_cast<std::size_t>(units[static_cast<std::size_t>(unit)]);
   }
+  const BlockPlan& plan_of(int unit) const { return plans[block_of(unit)]; }
 };
 
 Chain make_chain(const models::Model& model, const Strategy& strategy, const cost::Device& device) {
@@ -40,6 +42,9 @@ Chain make_chain(const models::Model& model, const Strategy& strategy, const cos
   int begin = 0;
   for (const models::Block& block : model.blocks) {
     chain.plans.push_back(plan_block(block, sharding, strategy, device));
+    const models::OpGraph sharded = shard(block.graph, sharding);
+    chain.shapes.push_back(weight_shapes(sharded));
+    chain.embedding.push_back(word_embedding(sharded));
     chain.kinds.push_back(block.kind);
     for (int copy = 0; copy < block.count; ++copy) {
       chain.units.push_back(static_cast<int>(chain.plans.size()) - 1);
@@ -145,13 +150,10 @@ ChunkPlan plan_chunk(const Chain& chain, Units units, int embedding_user, const 
   return plan;
 }
 
-Seconds optimizer_time(std::int64_t elements, const Strategy& s, const cost::Device& device) {
+/// One step on the rank's share of the stage's weights.
+Seconds step_time(const StagePlan& stage, const Strategy& s, const cost::Device& device) {
   const std::int64_t shards = s.zero >= 1 ? replicas(s) : 1;
-  models::Kernel kernel;
-  kernel.name = "optimizer";
-  kernel.cls = models::OpClass::elementwise;
-  kernel.bytes = ((elements + shards - 1) / shards) * Bytes{optimizer_traffic(s)};
-  return cost::kernel_time(kernel, device);
+  return optimizer_time(share_of({stage.elements, stage.shapes}, shards), s, device);
 }
 
 /// First unit of each part, and the end of the last one.
@@ -200,13 +202,17 @@ StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const S
   for (int chunk = 0; chunk < shape.chunks; ++chunk) {
     const Units units = units_of(bounds, part_of(shape, {stage_index, chunk}));
     stage.chunks.push_back(plan_chunk(chain, units, embedding_user, strategy, device));
-    for (int u = units.from; u < units.to; ++u) { stage.elements += chain.plan_of(u).weights.own; }
+    for (int u = units.from; u < units.to; ++u) {
+      stage.elements += chain.plan_of(u).weights.own;
+      add(stage.shapes, chain.shapes[chain.block_of(u)]);
+    }
   }
   if (embedding_user >= 0) {
     stage.embedding_elements = chain.plan_of(embedding_user).weights.embedding;
+    add(stage.shapes, {.products = {}, .tables = chain.embedding[chain.block_of(embedding_user)]});
   }
   stage.elements += stage.embedding_elements;
-  stage.optimizer = optimizer_time(stage.elements, strategy, device);
+  stage.optimizer = step_time(stage, strategy, device);
   return stage;
 }
 

@@ -9,6 +9,7 @@
 #include "models/model.hpp"
 #include "strategies/program.hpp"
 #include "strategies/strategy.hpp"
+#include "strategies/weight_shapes.hpp"
 
 namespace tsim::strategies {
 
@@ -35,6 +36,7 @@ struct StagePlan {
   std::int64_t embedding_elements = 0;  // of these, the word embedding
   bool shares_embedding = false;        // holds a copy that another stage holds too
   Seconds optimizer;                    // one step on one rank
+  WeightShapes shapes;                  // of the trained elements
 };
 
 /// Layers of each of the consecutive parts of the model: without chunks, of each stage.

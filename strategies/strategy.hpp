@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/dtype.hpp"
 #include "models/kernel.hpp"
+#include "models/stored_format.hpp"
 #include "models/units.hpp"
 #include "strategies/pipeline_order.hpp"
 
@@ -17,21 +19,56 @@ namespace tsim::strategies {
 enum class Recompute : std::uint8_t { none, selective, full };
 std::string_view name_of(Recompute recompute);
 
-/// How layers are dealt to stages: the same number each, balanced by cost, or as listed.
-enum class LayerSplit : std::uint8_t { even, balanced, list };
+/// How layers are dealt to stages: the same number each, balanced by time, balanced by time as far
+/// as memory allows, or as listed.
+enum class LayerSplit : std::uint8_t { even, balanced, fitting, list };
 std::string_view name_of(LayerSplit split);
 
-enum class Optimizer : std::uint8_t { adam, adamw, sgd, sgd_momentum, lamb };
+enum class Optimizer : std::uint8_t {
+  adam,
+  adamw,
+  sgd,
+  sgd_momentum,
+  lamb,
+  adafactor,  // second moments as sums of rows and columns [arXiv:1804.04235]
+  adam_8bit,  // moments of one byte [arXiv:2110.02861]
+  muon        // orthogonalised momentum for matrices, Adam for the rest [arXiv:2502.16982]
+};
 std::string_view name_of(Optimizer optimizer);
 
 /// Formats in which a training run keeps things. Bytes per parameter follow.
 struct Precision {
-  models::DType compute = models::DType::fp16;    // weights and activations
+  models::DType compute = models::DType::fp16;    // products and activations
   models::DType gradient = models::DType::fp16;   // accumulated gradients
-  bool master_weights = true;                     // a separate fp32 copy in the optimizer
+  bool master_weights = true;                     // a separate copy in the optimizer
   models::DType moments = models::DType::fp32;    // each optimizer moment
   models::DType reduction = models::DType::fp16;  // gradients on the wire
+  models::DType master = models::DType::fp32;     // of the separate copy
+  std::optional<models::DType> weights{};         // as kept; none: as compute, but bf16 for fp8
+  std::optional<models::DType> gradient_copy{};   // what the backward writes, kept besides
+  int fp8_copies = 0;   // of weights of products, kept besides: quantised, and transposed
+  int scale_block = 0;  // side of the blocks of an fp8 weight that share a scale; 0: all of it
   bool operator==(const Precision&) const = default;
+};
+
+/// The format in which weights are kept and sent.
+constexpr models::DType kept_weights(const Precision& p) {
+  return p.weights.value_or(models::stored_format(p.compute));
+}
+
+/// How replicas agree: all in step; each at most so many iterations ahead of the slowest
+/// [Ho et al., NIPS 2013]; each for itself.
+enum class DataMode : std::uint8_t { bsp, ssp, asp };
+std::string_view name_of(DataMode mode);
+
+/// Data parallelism through parameter servers.
+struct AsyncData {
+  bool through_servers = false;  // else replicas meet in collectives
+  DataMode mode = DataMode::bsp;
+  int staleness = 0;   // ssp: iterations that a worker may be ahead
+  int iterations = 1;  // simulated
+  int servers = 0;     // the last devices of the cluster; 0: one beside each worker
+  bool operator==(const AsyncData&) const = default;
 };
 
 /// Whether a collective runs as flows with its steps added up, or step by step.
@@ -65,6 +102,8 @@ struct Strategy {
   Bytes bucket{std::int64_t{25} << 20};       // of gradients
   Bytes first_bucket{std::int64_t{1} << 20};  // the first one to be ready
   std::string order = "tp-dp-pp";             // innermost first: how ranks are numbered
+  std::vector<int> stage_places;  // by stage: its place among the stages of `order`; empty: its own
+  AsyncData async;
   bool overlap_tensor = true;   // input-gradient all-reduces run beside weight-gradient products
   bool scatter_gather = false;  // pipeline messages cut over t [arXiv:2104.04473, sec. 4.1]
   std::string collective = "auto";  // "ring", "tree" or "auto"
@@ -72,7 +111,9 @@ struct Strategy {
   bool operator==(const Strategy&) const = default;
 };
 
-/// t x p x d.
-constexpr int world_size(const Strategy& s) { return s.tensor * s.pipeline * s.data; }
+/// t x p x d, and servers of their own.
+constexpr int world_size(const Strategy& s) {
+  return s.tensor * s.pipeline * s.data + s.async.servers;
+}
 
 }  // namespace tsim::strategies

@@ -127,7 +127,7 @@ void TaskBuilder::make_ranks() {
       (input_.folded.data ? strategy_.data : 1) * (input_.folded.tensor ? strategy_.tensor : 1);
   for (int stage = 0; stage < strategy_.pipeline; ++stage) {
     const StagePlan& plan = input_.stages[index(stage)];
-    const StateBytes states = state_bytes(plan.elements, strategy_);
+    const StateBytes states = state_bytes(plan.elements, strategy_, plan.shapes);
     Bytes buffers;  // one message in, one out
     if (strategy_.pipeline > 1) {
       for (const ChunkPlan& chunk : plan.chunks) {
@@ -148,7 +148,11 @@ void TaskBuilder::make_ranks() {
       for (int tensor = 0; tensor < tensor_; ++tensor) {
         const int rank = layout_.rank({tensor, data, stage});
         resident[kReserved].at_start = reserved_on(kind_of(stage, data, tensor));
-        builder_.graph.ranks.push_back({rank, rank, stage, copies, resident});
+        builder_.graph.ranks.push_back({.global = rank,
+                                        .device = rank,
+                                        .stage = stage,
+                                        .copies = copies,
+                                        .resident = resident});
         slots.push_back(static_cast<std::uint32_t>(slot(stage, data, tensor)));
       }
       tensor_group_.push_back(group(std::move(slots)));

@@ -240,7 +240,7 @@ void TaskBuilder::step_optimizer(int stage) {
 /// Each replica has stepped its shard of the optimizer: the others need the new weights.
 void TaskBuilder::gather_parameters(int stage, int tensor) {
   const Bytes size =
-      input_.stages[index(stage)].elements * Bytes{size_of(strategy_.precision.compute)};
+      input_.stages[index(stage)].elements * Bytes{size_of(kept_weights(strategy_.precision))};
   const std::vector<std::uint32_t> slots = replica_slots(stage, tensor);
   const CommKey key{Stream::dp, CollectiveOp::all_gather, stage * tensor_ + tensor, size};
   const std::uint32_t comm = table_.comm(

@@ -47,11 +47,13 @@ void check_degrees(const Check& check, std::int64_t devices) {
   const std::int64_t t = check.scenario.strategy.tensor;
   const std::int64_t p = check.scenario.strategy.pipeline;
   const std::int64_t d = check.scenario.strategy.data;
-  if (t * p * d == devices) { return; }
+  const std::int64_t servers = check.scenario.strategy.async.servers;
+  if (t * p * d + servers == devices) { return; }
   std::string hint;
   const auto fits = [&](std::int64_t others, const char* name) {
-    if (hint.empty() && devices % others == 0) {
-      hint = std::string(name) + " = " + text(devices / others) + " gives " + text(devices);
+    const std::int64_t ranks = devices - servers;
+    if (hint.empty() && ranks > 0 && ranks % others == 0) {
+      hint = std::string(name) + " = " + text(ranks / others) + " gives " + text(devices);
     }
   };
   fits(t * p, "data");
@@ -60,7 +62,9 @@ void check_degrees(const Check& check, std::int64_t devices) {
   check.fail(
       "/strategy",
       "tensor*pipeline*data = " + text(t) + "*" + text(p) + "*" + text(d) + " = " + text(t * p * d),
-      text(devices) + " (devices in /cluster)", hint);
+      text(devices - servers) +
+          (servers > 0 ? " (devices in /cluster but for the servers)" : " (devices in /cluster)"),
+      hint);
 }
 
 /// Heads and MLP are cut evenly over the tensor group [arXiv:1909.08053, sec. 3]. Of fewer
