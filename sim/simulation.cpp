@@ -1,6 +1,9 @@
 #include "sim/simulation.hpp"
 
+#include <algorithm>
+
 #include "sim/simulate.hpp"
+#include "sim/slices.hpp"
 #include "sim/steps/simulate_steps.hpp"
 #include "strategies/optimizers.hpp"
 
@@ -50,7 +53,7 @@ void run_async(const strategies::BuildInput& input, const Scenario& s, Simulatio
   result.closed_form.known = false;
   if (s.strategy.async.servers == 0) { return; }
   strategies::StagePlan of_servers;
-  of_servers.elements = part.elements;
+  of_servers.elements = own_elements(part);
   result.stages.push_back(std::move(of_servers));
 }
 
@@ -62,7 +65,8 @@ Simulation run_scenario(const Scenario& scenario) {
   Simulation result;
   result.model = build_model(scenario.model, build_options(scenario));
   const auto present = kinds_of_stages(strategies::Layout(scenario.strategy), topology.device_kind);
-  auto plans = plan_stages(result.model, scenario.strategy, kinds, present);
+  auto plans = plan_stages(result.model, scenario.strategy, kinds, present,
+                           static_cast<int>(micro_batches(scenario)));
   result.stages = slowest_plans(plans, present);
   std::vector<strategies::KindPlan> by_kind;
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
@@ -74,15 +78,20 @@ Simulation run_scenario(const Scenario& scenario) {
     result.folded = fold_alike(foldable_axes(scenario.strategy, result.stages, topology, router),
                                strategies::Layout(scenario.strategy), scenario.slowdown);
   }
-  const strategies::BuildInput input{.strategy = scenario.strategy,
-                                     .stages = result.stages,
-                                     .topology = topology,
-                                     .router = router,
-                                     .micro_batches = static_cast<int>(micro_batches(scenario)),
-                                     .training = scenario.workload.training,
-                                     .folded = result.folded,
-                                     .reserved = kinds.front().reserved,
-                                     .kinds = by_kind};
+  Slices slices = token_slices(scenario, result.model.options, result.stages);
+  result.slice_tokens = std::move(slices.tokens);
+  const std::size_t pieces = std::max<std::size_t>(1, slices.stages.size());
+  const strategies::BuildInput input{
+      .strategy = scenario.strategy,
+      .stages = result.stages,
+      .topology = topology,
+      .router = router,
+      .micro_batches = static_cast<int>(micro_batches(scenario) * static_cast<int>(pieces)),
+      .training = scenario.workload.training,
+      .folded = result.folded,
+      .reserved = kinds.front().reserved,
+      .kinds = by_kind,
+      .slices = slices.stages};
   if (scenario.strategy.async.through_servers) {
     run_async(input, scenario, result);
     return result;

@@ -19,7 +19,8 @@ struct Simulation {
   strategies::TaskGraph graph;
   Timeline timeline;
   strategies::ClosedForm closed_form;
-  std::optional<AsyncReport> async;  // of workers with parameter servers
+  std::vector<std::int64_t> slice_tokens;  // of a sample cut into slices; empty: it is whole
+  std::optional<AsyncReport> async;        // of workers with parameter servers
 };
 
 /// Runs one iteration of `scenario`, which has been checked. Throws Stuck when tasks wait for each

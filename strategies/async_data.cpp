@@ -56,12 +56,12 @@ class AsyncBuilder {
 
   void make_ranks() {
     const StagePlan& plan = build_.stages.front();
-    const StateBytes states = state_bytes(plan.elements, strategy_, plan.shapes);
+    const StateBytes states = state_bytes(plan.elements, strategy_, plan.whole, plan.shapes);
     const auto servers = static_cast<std::int64_t>(servers_.size());
     const Weights part = share_of({plan.elements, plan.shapes}, servers);
     // A server keeps the parameters that it hands out, and sums of gradients.
-    const Bytes served = parameter_bytes(part, strategy_.precision) +
-                         part.elements * Bytes{gradient_size(strategy_.precision)};
+    const Bytes served = own_elements(part) * Bytes{size_of(kept_weights(strategy_.precision)) +
+                                                    gradient_size(strategy_.precision)};
     const std::vector<MemoryChange> server{
         {MemoryClass::optimizer, optimizer_bytes(part, strategy_), {}},
         {MemoryClass::buffers, served, {}}};

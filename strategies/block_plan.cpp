@@ -19,6 +19,7 @@ struct Context {
   const TensorComms& comms;
   const cost::Device& device;
   bool overlap_tensor;
+  RankGroup tensor;  // the ranks that split the block
 };
 
 bool contains(const std::vector<OpId>& ops, OpId op) {
@@ -34,16 +35,17 @@ Piece compute_piece(const Kernel& kernel, const cost::Device& device, Phase phas
   return piece;
 }
 
-void add_comms(const std::vector<OpComm>& comms, const std::vector<OpId>& ops, Phase phase,
-               std::vector<Piece>& pieces, PieceKind kind = PieceKind::comm) {
-  for (const OpComm& c : comms) {
-    if (!contains(ops, c.op)) { continue; }
-    Piece piece;
-    piece.kind = kind;
-    piece.phase = phase;
-    piece.comm = c.kind;
-    piece.size = c.size;
-    pieces.push_back(piece);
+/// Communications of the operators `ops` over the ranks that split the block.
+struct CommsOf {
+  const std::vector<OpComm>& comms;
+  const std::vector<OpId>& ops;
+};
+
+void add_comms(const CommsOf& of, const Context& c, Phase phase, std::vector<Piece>& pieces,
+               PieceKind kind = PieceKind::comm) {
+  for (const OpComm& comm : of.comms) {
+    if (!contains(of.ops, comm.op)) { continue; }
+    pieces.push_back(comm_piece(kind, phase, {comm.kind, c.tensor, Stream::tp, comm.size}));
   }
 }
 
@@ -51,7 +53,7 @@ std::vector<Piece> forward_pieces(const std::vector<Kernel>& kernels, const Cont
                                   Phase phase) {
   std::vector<Piece> pieces;
   for (const Kernel& kernel : kernels) {
-    add_comms(c.comms.before_forward, kernel.ops, phase, pieces);
+    add_comms({c.comms.before_forward, kernel.ops}, c, phase, pieces);
     Piece piece = compute_piece(kernel, c.device, phase);
     if (phase == Phase::forward && kernel.cls == models::OpClass::contraction) {
       for (const OpId op : kernel.ops) {
@@ -60,7 +62,7 @@ std::vector<Piece> forward_pieces(const std::vector<Kernel>& kernels, const Cont
       }
     }
     pieces.push_back(piece);
-    add_comms(c.comms.after_forward, kernel.ops, phase, pieces);
+    add_comms({c.comms.after_forward, kernel.ops}, c, phase, pieces);
   }
   return pieces;
 }
@@ -116,9 +118,8 @@ struct BackwardPieces {
     pieces.push_back(piece);
     kernels.push_back(kernel);
   }
-  void add_comms(const std::vector<OpComm>& comms, const std::vector<OpId>& ops, Phase phase,
-                 PieceKind kind) {
-    strategies::add_comms(comms, ops, phase, pieces, kind);
+  void add_comms(const CommsOf& of, const Context& c, Phase phase, PieceKind kind) {
+    strategies::add_comms(of, c, phase, pieces, kind);
     kernels.resize(pieces.size(), nullptr);
   }
 };
@@ -144,7 +145,7 @@ void add_backward(const GradientKernels& kernels, const Context& c, Gradients wh
   }
   const bool all = which == Gradients::all;
   const Phase phase = all ? Phase::backward : Phase::input_grad;
-  out.add_comms(c.comms.before_backward, ops, phase, PieceKind::comm);
+  out.add_comms({c.comms.before_backward, ops}, c, phase, PieceKind::comm);
   // An operator's backward is twice its forward: half for the weights, or all for the inputs.
   const auto products =
       std::count_if(kernels.inputs.begin(), kernels.inputs.end(),
@@ -160,7 +161,7 @@ void add_backward(const GradientKernels& kernels, const Context& c, Gradients wh
   }
   const bool overlap = all && c.overlap_tensor && !kernels.weights.empty();
   const std::size_t before = out.pieces.size();
-  out.add_comms(c.comms.after_backward_input, ops, phase,
+  out.add_comms({c.comms.after_backward_input, ops}, c, phase,
                 overlap ? PieceKind::async_comm : PieceKind::comm);
   if (!all) { return; }
   const bool beside = overlap && out.pieces.size() > before;
@@ -169,12 +170,7 @@ void add_backward(const GradientKernels& kernels, const Context& c, Gradients wh
     piece.model_flops = backward_model_flops(c.graph, *w, 1.0);
     out.add(piece, w);
   }
-  if (beside) {
-    Piece join;
-    join.kind = PieceKind::join;
-    join.phase = Phase::backward;
-    out.add(join, nullptr);
-  }
+  if (beside) { out.add(join_piece(Phase::backward), nullptr); }
 }
 
 /// A weight's gradient is complete after the last kernel of its operator that is listed.
@@ -219,13 +215,17 @@ std::vector<Piece> backward_pieces(const models::BlockKernels& kernels, const Co
   return backward.pieces;
 }
 
-BlockWeights block_weights(const OpGraph& graph) {
+BlockWeights block_weights(const OpGraph& graph, std::int64_t persistence) {
   BlockWeights weights;
   for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
     if (graph.tensors[i].role != models::Role::weight) { continue; }
-    (is_word_embedding(graph, static_cast<models::TensorId>(i)) ? weights.embedding
-                                                                : weights.own) +=
-        models::elements(graph.tensors[i].shape);
+    const std::int64_t elements = models::elements(graph.tensors[i].shape);
+    if (is_word_embedding(graph, static_cast<models::TensorId>(i))) {
+      weights.embedding += elements;
+      continue;
+    }
+    weights.own += elements;
+    if (elements < persistence) { weights.small += elements; }
   }
   return weights;
 }
@@ -250,7 +250,8 @@ BlockPlan plan_block(const models::Block& block, const Sharding& sharding, const
   const OpGraph graph = shard(block.graph, sharding);
   const TensorComms comms = tensor_comms(graph, sharding);
   const models::BlockKernels kernels = models::kernels(graph, strategy.fusion);
-  const Context context{graph, comms, device, strategy.overlap_tensor};
+  const Context context{
+      graph, comms, device, strategy.overlap_tensor, {GroupAxis::tensor, strategy.tensor}};
   const Recompute recompute = recompute_of(block.kind, strategy);
 
   BlockPlan plan;
@@ -264,7 +265,7 @@ BlockPlan plan_block(const models::Block& block, const Sharding& sharding, const
   plan.backward = joined(again, backward_pieces(kernels, context, Gradients::all));
   plan.input_grad = joined(again, backward_pieces(kernels, context, Gradients::of_inputs));
   plan.weight_grad = backward_pieces(kernels, context, Gradients::of_weights);
-  plan.weights = block_weights(graph);
+  plan.weights = block_weights(graph, strategy.zero.persistence);
   add_memory(graph, recompute, strategy.fusion, plan);
   add_weight_memory(graph, kernels.backward_weight, plan);
   return plan;

@@ -8,38 +8,17 @@
 #include "cost/device.hpp"
 #include "models/kernel.hpp"
 #include "models/model.hpp"
+#include "strategies/piece.hpp"
 #include "strategies/shard.hpp"
 #include "strategies/strategy.hpp"
-#include "strategies/task_graph.hpp"
 
 namespace tsim::strategies {
-
-enum class PieceKind : std::uint8_t {
-  compute,     // runs after everything before it
-  comm,        // the compute after it waits
-  async_comm,  // starts now; the compute up to `join` goes on beside it
-  join
-};
-
-struct Piece {
-  PieceKind kind{};
-  Phase phase{};
-  // compute
-  Seconds on_device;  // sum of the kernels
-  int launches = 0;
-  Flops model_flops;                     // forward and backward, papers' count
-  Flops hardware_flops;                  // what the device executes, recomputation included
-  std::int64_t gradients = 0;            // elements whose gradient is complete at its end
-  std::int64_t embedding_gradients = 0;  // the same, of the word embedding that a tied head shares
-  // communication
-  TensorComm comm{};
-  Bytes size;
-};
 
 /// Weights of a block on one rank.
 struct BlockWeights {
   std::int64_t own = 0;        // elements, without the tied word embedding
   std::int64_t embedding = 0;  // elements of "embedding.word", which embedding and tied head share
+  std::int64_t small = 0;      // of `own`, in tensors too small to be sharded (Zero::persistence)
 };
 
 struct BlockPlan {

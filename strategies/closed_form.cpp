@@ -1,7 +1,6 @@
 #include "strategies/closed_form.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "cost/algorithm_choice.hpp"
 #include "cost/collectives.hpp"
@@ -60,26 +59,35 @@ class Estimator {
     return time_alone(plan, in_.topology, in_.router);
   }
 
-  Seconds program_time(const Program& program, int stage) {
+  /// When a program's exits have ended, and when all that it sends has arrived.
+  struct Ends {
+    Seconds exits, all;
+  };
+  Ends ends_of(const Program& program, int stage) {
     std::vector<Seconds> end(program.steps.size());
-    Seconds total;
+    Seconds free;  // communications between replicas queue
+    Ends ends;
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
       const Step& step = program.steps[i];
-      Seconds start;
+      Seconds start = reads_input(step) ? Seconds{} : free;
       for (const int before : step.after) {
         start = std::max(start, end[static_cast<std::size_t>(before)]);
       }
-      end[i] = start + (step.is_comm ? tensor_comm(step, stage) : step.duration);
-      total = std::max(total, end[i]);
+      end[i] = start + (step.is_comm ? comm_time(step, stage) : step.duration);
+      if (!reads_input(step)) { free = end[i]; }
+      ends.all = std::max(ends.all, end[i]);
     }
-    return total;
+    for (const int exit : program.exits) {
+      ends.exits = std::max(ends.exits, end[static_cast<std::size_t>(exit)]);
+    }
+    return ends;
   }
 
-  Seconds tensor_comm(const Step& step, int stage) {
-    constexpr std::array kOps{CollectiveOp::all_reduce, CollectiveOp::reduce_scatter,
-                              CollectiveOp::all_gather};
-    return collective(kOps[static_cast<std::size_t>(step.comm)], layout_.tensor_group(0, stage),
-                      step.size);
+  Seconds program_time(const Program& program, int stage) { return ends_of(program, stage).exits; }
+
+  Seconds comm_time(const Step& step, int stage) {
+    return collective(step.comm.op, layout_.ranks(step.comm.group, 0, {0, 0, stage}),
+                      step.comm.size);
   }
 
   /// Phases of one micro-batch through a stage: all its chunks, or one of two copies.
@@ -145,15 +153,22 @@ class Estimator {
   Seconds exposed_gradients(int stage) {
     const Strategy& s = in_.strategy;
     if (replicas(s) == 1) { return {}; }
-    const CollectiveOp op = s.zero >= 1 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
+    const CollectiveOp op =
+        s.zero.stage >= 1 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
     const Bytes element{size_of(s.precision.reduction)};
     Seconds clock;
     Seconds free;
+    const bool split = schedule_ != nullptr && schedule_->splits_backward;
     for (const ChunkPlan& chunk : in_.stages[static_cast<std::size_t>(stage)].chunks) {
-      const bool split = schedule_ != nullptr && schedule_->splits_backward;
       const Program& last = split ? chunk.last_weight_grad : chunk.last_backward;
+      if (sends_in_programs(s)) {
+        const Ends ends = ends_of(last, stage);
+        free = std::max(free, clock + ends.all);
+        clock += ends.exits;
+        continue;
+      }
       for (const Step& step : last.steps) {
-        clock += step.is_comm ? tensor_comm(step, stage) : step.duration;
+        clock += step.is_comm ? comm_time(step, stage) : step.duration;
         if (step.bucket == 0) { continue; }
         free = std::max(free, clock) + collective(op, holders(stage), step.bucket * element);
       }
@@ -165,7 +180,7 @@ class Estimator {
   std::vector<int> holders(int stage) const {
     std::vector<int> devices;
     for (const int holder : holder_stages(shape_of(in_.strategy, 1), stage)) {
-      const std::vector<int> group = layout_.data_group(0, holder);
+      const std::vector<int> group = layout_.replica_group(0, holder);
       devices.insert(devices.end(), group.begin(), group.end());
     }
     return devices;
@@ -175,7 +190,7 @@ class Estimator {
     const Strategy& s = in_.strategy;
     const StagePlan& plan = in_.stages[static_cast<std::size_t>(stage)];
     Seconds time = plan.optimizer;
-    if (s.zero >= 1 && replicas(s) > 1) {
+    if (s.zero.stage >= 1 && s.zero.stage < 3 && !s.overlap_parameters && replicas(s) > 1) {
       time += collective(CollectiveOp::all_gather, holders(stage),
                          plan.elements * Bytes{size_of(kept_weights(s.precision))});
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cost/collectives.hpp"
+#include "strategies/rank_group.hpp"
 #include "strategies/task_graph.hpp"
 
 namespace tsim::strategies {
@@ -19,7 +20,8 @@ using GroupCopies = std::vector<std::vector<int>>;
 struct CommKey {
   Stream stream{};
   cost::CollectiveOp op{};
-  int role = 0;  // tells groups apart: a stage and its replica, numbered by the caller
+  RankGroup group;
+  int role = 0;  // tells groups of the same form apart, numbered by the caller
   Bytes payload;
   auto operator<=>(const CommKey&) const = default;
 };

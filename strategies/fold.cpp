@@ -30,7 +30,7 @@ class AlikeCheck {
 
  private:
   std::vector<Place> simulated_places() const {
-    const int replicas = axes_.data ? 1 : strategy_.data;
+    const int replicas = axes_.data ? 1 : replica_count(strategy_);
     const int tensors = axes_.tensor ? 1 : strategy_.tensor;
     const int count = strategy_.pipeline * replicas * tensors;
     std::vector<Place> places;
@@ -47,7 +47,9 @@ class AlikeCheck {
     const Bytes message = std::max(plan.chunks.front().output, Bytes{1});
     const std::vector<int> holders = holder_stages(shape_, place.stage);
     const Bytes gradients = plan.elements * Bytes{size_of(strategy_.precision.reduction)};
-    return sums_alike(tensor_copies(layout_, axes_, place.data, place.stage), message) &&
+    return sums_alike(group_copies(layout_, axes_, place, {GroupAxis::tensor, strategy_.tensor}),
+                      message) &&
+           groups_alike(place, gradients) &&
            sums_alike(replica_copies(layout_, axes_, place.tensor, holders), gradients) &&
            messages_alike(place, message);
   }
@@ -65,6 +67,14 @@ class AlikeCheck {
 
   bool sums_alike(const GroupCopies& copies, Bytes size) {
     return copies.front().size() < 2 || table_.alike(CollectiveOp::all_reduce, copies, size);
+  }
+
+  /// Every group of replicas that communicates.
+  bool groups_alike(const Place& place, Bytes size) {
+    const std::vector<RankGroup> groups = replica_groups(strategy_);
+    return std::ranges::all_of(groups, [&](const RankGroup& group) {
+      return sums_alike(group_copies(layout_, axes_, place, group), size);
+    });
   }
 
   /// To the next stage and back; from the last one on only when chunks go round.
@@ -110,10 +120,20 @@ FoldedAxes foldable_axes(const Strategy& strategy, const std::vector<StagePlan>&
   return {};
 }
 
-GroupCopies tensor_copies(const Layout& layout, FoldedAxes folded, int data, int stage) {
+GroupCopies group_copies(const Layout& layout, FoldedAxes folded, const Place& place,
+                         const RankGroup& group) {
+  const bool of_tensor = group.axis == GroupAxis::tensor;
+  const bool of_replicas = group.axis == GroupAxis::replica;
+  // Along its own axis groups are counted, along the other one indices.
+  const int tensors = of_tensor ? group_count(group, layout.tensor()) : layout.tensor();
+  const int replicas = of_replicas ? group_count(group, layout.replicas()) : layout.replicas();
+  const int tensor = of_tensor ? group_of(group, place.tensor) : place.tensor;
+  const int replica = of_replicas ? group_of(group, place.replica) : place.replica;
   GroupCopies copies;
-  for (const int d : along(folded.data, data, layout.data())) {
-    copies.push_back(layout.tensor_group(d, stage));
+  for (const int r : along(folded.data, replica, replicas)) {
+    for (const int t : along(folded.tensor, tensor, tensors)) {
+      copies.push_back(layout.ranks(group, of_tensor ? t : r, {t, r, place.stage}));
+    }
   }
   return copies;
 }
@@ -124,7 +144,7 @@ GroupCopies replica_copies(const Layout& layout, FoldedAxes folded, int tensor,
   for (const int t : along(folded.tensor, tensor, layout.tensor())) {
     std::vector<int> group;
     for (const int stage : stages) {
-      const std::vector<int> part = layout.data_group(t, stage);
+      const std::vector<int> part = layout.replica_group(t, stage);
       group.insert(group.end(), part.begin(), part.end());
     }
     copies.push_back(std::move(group));
@@ -134,15 +154,15 @@ GroupCopies replica_copies(const Layout& layout, FoldedAxes folded, int tensor,
 
 GroupCopies stage_copies(const Layout& layout, FoldedAxes folded, const Place& place,
                          const std::vector<int>& stages) {
-  const auto group_at = [&](int tensor, int data) {
+  const auto group_at = [&](int tensor, int replica) {
     std::vector<int> group(stages.size());
     std::transform(stages.begin(), stages.end(), group.begin(), [&](int stage) {
-      return layout.rank({tensor, data, stage});
+      return layout.rank({tensor, replica, stage});
     });
     return group;
   };
   const std::vector<int> tensors = along(folded.tensor, place.tensor, layout.tensor());
-  const std::vector<int> replicas = along(folded.data, place.data, layout.data());
+  const std::vector<int> replicas = along(folded.data, place.replica, layout.replicas());
   GroupCopies copies;
   copies.reserve(tensors.size() * replicas.size());
   for (const int d : replicas) {

@@ -21,9 +21,10 @@ struct FoldedAxes {
 FoldedAxes foldable_axes(const Strategy& strategy, const std::vector<StagePlan>& stages,
                          const cost::Topology& topology, cost::Router& router);
 
-/// Device groups of each kind of communication, for the simulated group at (tensor, data) first and
-/// then, along folded axes, its copies.
-GroupCopies tensor_copies(const Layout& layout, FoldedAxes folded, int data, int stage);
+/// Device groups of a communication over `group`, for the simulated group that `place` is in first
+/// and then, along folded axes, its copies.
+GroupCopies group_copies(const Layout& layout, FoldedAxes folded, const Place& place,
+                         const RankGroup& group);
 /// Replicas of all `stages` together: of one, or of the two that hold the same parts.
 GroupCopies replica_copies(const Layout& layout, FoldedAxes folded, int tensor,
                            const std::vector<int>& stages);

@@ -7,19 +7,39 @@
 #include <string>
 
 namespace tsim::strategies {
+namespace {
+
+std::vector<std::string_view> kinds_in(std::string_view order) {
+  std::vector<std::string_view> kinds;
+  for (std::size_t from = 0; from <= order.size();) {
+    const std::size_t dash = std::min(order.find('-', from), order.size());
+    kinds.push_back(order.substr(from, dash - from));
+    from = dash + 1;
+  }
+  return kinds;
+}
+
+}  // namespace
 
 Layout::Layout(const Strategy& strategy)
     : tensor_(strategy.tensor),
+      context_(strategy.context),
       data_(strategy.data),
       stages_(strategy.pipeline),
       stage_places_(strategy.stage_places) {
   assert(is_rank_order(strategy.order));
+  std::vector<std::string_view> kinds = kinds_in(strategy.order);
+  if (std::find(kinds.begin(), kinds.end(), "cp") == kinds.end()) {
+    kinds.insert(std::find(kinds.begin(), kinds.end(), "tp") + 1, "cp");
+  }
   int stride = 1;
-  for (std::size_t at = 0; at < strategy.order.size(); at += 3) {
-    const std::string_view kind = std::string_view(strategy.order).substr(at, 2);
+  for (const std::string_view kind : kinds) {
     if (kind == "tp") {
       tensor_stride_ = stride;
       stride *= tensor_;
+    } else if (kind == "cp") {
+      context_stride_ = stride;
+      stride *= context_;
     } else if (kind == "dp") {
       data_stride_ = stride;
       stride *= data_;
@@ -33,20 +53,26 @@ Layout::Layout(const Strategy& strategy)
 int Layout::rank(const Place& place) const {
   const int stage =
       stage_places_.empty() ? place.stage : stage_places_[static_cast<std::size_t>(place.stage)];
-  return place.tensor * tensor_stride_ + place.data * data_stride_ + stage * stage_stride_;
+  return place.tensor * tensor_stride_ + place.replica % context_ * context_stride_ +
+         place.replica / context_ * data_stride_ + stage * stage_stride_;
 }
 
-std::vector<int> Layout::tensor_group(int data, int stage) const {
-  std::vector<int> ranks;
-  ranks.reserve(static_cast<std::size_t>(tensor_));
-  for (int t = 0; t < tensor_; ++t) { ranks.push_back(rank({t, data, stage})); }
-  return ranks;
+std::vector<int> Layout::tensor_group(int replica, int stage) const {
+  return ranks({GroupAxis::tensor, tensor_}, 0, {0, replica, stage});
 }
 
-std::vector<int> Layout::data_group(int tensor, int stage) const {
+std::vector<int> Layout::replica_group(int tensor, int stage) const {
+  return ranks({GroupAxis::replica, replicas()}, 0, {tensor, 0, stage});
+}
+
+std::vector<int> Layout::ranks(const RankGroup& group, int number, Place place) const {
+  if (group.axis != GroupAxis::tensor && group.axis != GroupAxis::replica) { return {rank(place)}; }
   std::vector<int> ranks;
-  ranks.reserve(static_cast<std::size_t>(data_));
-  for (int d = 0; d < data_; ++d) { ranks.push_back(rank({tensor, d, stage})); }
+  ranks.reserve(static_cast<std::size_t>(group.size));
+  for (const int member : members(group, number)) {
+    (group.axis == GroupAxis::tensor ? place.tensor : place.replica) = member;
+    ranks.push_back(rank(place));
+  }
   return ranks;
 }
 
@@ -55,8 +81,8 @@ std::vector<std::vector<int>> kinds_of_stages(const Layout& layout,
   std::vector<std::vector<int>> kinds(static_cast<std::size_t>(layout.stages()));
   for (int stage = 0; stage < layout.stages(); ++stage) {
     std::set<int> here;
-    for (int data = 0; data < layout.data(); ++data) {
-      for (const int rank : layout.tensor_group(data, stage)) {
+    for (int replica = 0; replica < layout.replicas(); ++replica) {
+      for (const int rank : layout.tensor_group(replica, stage)) {
         here.insert(kind_of_device[static_cast<std::size_t>(rank)]);
       }
     }
@@ -66,10 +92,11 @@ std::vector<std::vector<int>> kinds_of_stages(const Layout& layout,
 }
 
 bool is_rank_order(std::string_view order) {
-  if (order.size() != 8 || order[2] != '-' || order[5] != '-') { return false; }
-  std::array<std::string_view, 3> parts{order.substr(0, 2), order.substr(3, 2), order.substr(6, 2)};
-  std::sort(parts.begin(), parts.end());
-  return parts == std::array<std::string_view, 3>{"dp", "pp", "tp"};
+  std::vector<std::string_view> kinds = kinds_in(order);
+  std::erase(kinds, "cp");
+  std::sort(kinds.begin(), kinds.end());
+  const bool one_context = order.find("cp") == order.rfind("cp");
+  return one_context && kinds == std::vector<std::string_view>{"dp", "pp", "tp"};
 }
 
 }  // namespace tsim::strategies

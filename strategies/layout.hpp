@@ -6,30 +6,35 @@
 #include <string_view>
 #include <vector>
 
+#include "strategies/rank_group.hpp"
 #include "strategies/strategy.hpp"
 
 namespace tsim::strategies {
 
-/// A rank's place: its index in each kind of group.
+/// A rank's place: its index in each kind of group. A replica is one context rank of one data rank:
+/// replica = c data + context.
 struct Place {
-  int tensor = 0, data = 0, stage = 0;
+  int tensor = 0, replica = 0, stage = 0;
   bool operator==(const Place&) const = default;
 };
 
-/// Numbering of ranks by `order`, innermost kind first: with "tp-dp-pp" rank = tp + t (dp + d pp).
+/// Numbering of ranks by `order`, innermost kind first: with "tp-cp-dp-pp"
+/// rank = tp + t (cp + c (dp + d pp)).
 class Layout {
  public:
   explicit Layout(const Strategy& strategy);
   int rank(const Place& place) const;
   int tensor() const { return tensor_; }
-  int data() const { return data_; }
+  int replicas() const { return data_ * context_; }
   int stages() const { return stages_; }
-  std::vector<int> tensor_group(int data, int stage) const;
-  std::vector<int> data_group(int tensor, int stage) const;
+  std::vector<int> tensor_group(int replica, int stage) const;
+  std::vector<int> replica_group(int tensor, int stage) const;
+  /// Ranks of group `number` along the axis of `group`, at `place` otherwise.
+  std::vector<int> ranks(const RankGroup& group, int number, Place place) const;
 
  private:
-  int tensor_, data_, stages_;
-  int tensor_stride_ = 1, data_stride_ = 1, stage_stride_ = 1;
+  int tensor_, context_, data_, stages_;
+  int tensor_stride_ = 1, context_stride_ = 1, data_stride_ = 1, stage_stride_ = 1;
   std::vector<int> stage_places_;  // by stage; empty: its own
 };
 
@@ -37,7 +42,8 @@ class Layout {
 std::vector<std::vector<int>> kinds_of_stages(const Layout& layout,
                                               std::span<const std::int32_t> kind_of_device);
 
-/// Whether `order` names tp, dp and pp once each, joined by '-'.
+/// Whether `order` names tp, dp and pp, and perhaps cp, once each, joined by '-'. Context ranks
+/// that it does not name are right outside the tensor ranks.
 bool is_rank_order(std::string_view order);
 
 }  // namespace tsim::strategies

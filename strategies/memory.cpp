@@ -4,6 +4,18 @@
 #include "strategies/schedule.hpp"
 
 namespace tsim::strategies {
+namespace {
+
+std::int64_t part(std::int64_t elements, std::int64_t shards) {
+  return (elements + shards - 1) / shards;
+}
+
+}  // namespace
+
+int state_shards(const Strategy& s) {
+  if (s.zero.stage == 0) { return 1; }
+  return s.zero.shard_group > 0 ? s.zero.shard_group : replicas(s);
+}
 
 StateSizes state_sizes(const Precision& precision, Optimizer optimizer) {
   const int master = precision.master_weights ? size_of(precision.master) : 0;
@@ -12,12 +24,23 @@ StateSizes state_sizes(const Precision& precision, Optimizer optimizer) {
           .optimizer = master + moments_of(optimizer) * size_of(precision.moments)};
 }
 
-StateBytes state_bytes(std::int64_t elements, const Strategy& strategy,
+StateBytes state_bytes(std::int64_t elements, const Strategy& strategy, std::int64_t whole,
                        const WeightShapes& shapes) {
+  const Precision& precision = strategy.precision;
   const Weights all{.elements = elements, .shapes = shapes};
-  const std::int64_t shards = strategy.zero >= 1 ? replicas(strategy) : 1;
-  return {.parameters = parameter_bytes(all, strategy.precision),
-          .gradients = elements * Bytes{gradient_size(strategy.precision)},
+  const Zero& zero = strategy.zero;
+  const std::int64_t shards = zero.stage >= 1 ? state_shards(strategy) : 1;
+  const bool whole_gradients = zero.stage < 2 || !syncs_every(strategy);
+  const Bytes weight{size_of(kept_weights(precision))};
+  const Bytes copies = parameter_bytes(all, precision) - elements * weight;
+  std::int64_t held = elements;
+  if (zero.stage == 3) {
+    held = whole + part(elements - whole, shards);
+    if (zero.secondary_group > 0) { held += part(elements - whole, zero.secondary_group); }
+  }
+  const std::int64_t summed = whole_gradients ? elements : part(elements, shards);
+  return {.parameters = held * weight + Bytes{part(copies.value, zero.stage == 3 ? shards : 1)},
+          .gradients = summed * Bytes{gradient_size(precision)},
           .optimizer = optimizer_bytes(share_of(all, shards), strategy)};
 }
 

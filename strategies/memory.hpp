@@ -23,9 +23,15 @@ struct StateBytes {
   Bytes parameters, gradients, optimizer;
 };
 
-/// States of `elements` on one rank. ZeRO stage 1 divides the optimizer's part by the `data`
-/// replicas, rounding up.   [arXiv:1910.02054, sec. 5]
-StateBytes state_bytes(std::int64_t elements, const Strategy& strategy,
+/// Ranks that share one copy of the optimizer's states: 1 at ZeRO stage 0, the shard group or all
+/// replicas (of both halves of a bidirectional pipeline) otherwise.
+int state_shards(const Strategy& strategy);
+
+/// States of `elements` on one rank, between two phases of an iteration. ZeRO divides the
+/// optimizer's part by the shards, rounding up, from stage 2 on the gradients (unless they wait for
+/// the last micro-batch) and at stage 3 the parameters, `whole` of which are kept on every rank.
+///   [arXiv:1910.02054, sec. 5]
+StateBytes state_bytes(std::int64_t elements, const Strategy& strategy, std::int64_t whole = 0,
                        const WeightShapes& shapes = {});
 
 /// Layer activations in bytes of one pipeline's first stage by the published closed form, 16 bit,

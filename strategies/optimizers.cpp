@@ -15,8 +15,8 @@ constexpr Bytes kScale{4};                   // fp32
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-void share(std::vector<Matrix>& matrices, std::int64_t shards) {
-  for (Matrix& m : matrices) { m.count = ceil_div(m.count, shards); }
+std::int64_t own(std::int64_t whole, const Weights& weights) {
+  return ceil_div(whole, weights.shards);
 }
 
 Bytes scale_bytes(const Weights& weights, const Precision& p) {
@@ -32,23 +32,25 @@ Bytes scale_bytes(const Weights& weights, const Precision& p) {
 
 Bytes moment_bytes(const Weights& weights, const Strategy& s) {
   const Bytes moment{size_of(s.precision.moments)};
-  const std::int64_t products = elements(weights.shapes.products);
-  const std::int64_t tables = elements(weights.shapes.tables);
+  const WeightShapes& shapes = weights.shapes;
+  const std::int64_t all = own_elements(weights);
+  const std::int64_t products = own(elements(shapes.products), weights);
   switch (s.optimizer) {
-    case Optimizer::adafactor:
-      return (rows_and_columns(weights.shapes.products) + rows_and_columns(weights.shapes.tables) +
-              weights.elements - products - tables) *
-             moment;
-    case Optimizer::muon: return (2 * weights.elements - products) * moment;
-    case Optimizer::adam_8bit:
-      return 2 * (Bytes{weights.elements} + ceil_div(weights.elements, kMomentBlock) * kScale);
+    case Optimizer::adafactor: {
+      const std::int64_t matrices = elements(shapes.products) + elements(shapes.tables);
+      const std::int64_t sides =
+          rows_and_columns(shapes.products) + rows_and_columns(shapes.tables);
+      return own(sides + weights.elements - matrices, weights) * moment;
+    }
+    case Optimizer::muon: return (2 * all - products) * moment;
+    case Optimizer::adam_8bit: return 2 * (Bytes{all} + ceil_div(all, kMomentBlock) * kScale);
     case Optimizer::adam:
     case Optimizer::adamw:
     case Optimizer::lamb:
     case Optimizer::sgd:
     case Optimizer::sgd_momentum: break;
   }
-  return moments_of(s.optimizer) * weights.elements * moment;
+  return moments_of(s.optimizer) * all * moment;
 }
 
 /// Reads and writes of every gradient in one step.
@@ -99,7 +101,8 @@ Seconds muon_time(const Weights& weights, const cost::Device& device) {
   Seconds sum;
   for (const Matrix& matrix : weights.shapes.products) {
     for (const Product& p : newton_schulz(matrix)) {
-      sum += static_cast<double>(kNewtonSchulz * matrix.count) * product_time(p, device);
+      sum +=
+          static_cast<double>(kNewtonSchulz * own(matrix.count, weights)) * product_time(p, device);
     }
   }
   return sum;
@@ -108,18 +111,17 @@ Seconds muon_time(const Weights& weights, const cost::Device& device) {
 }  // namespace
 
 Weights share_of(const Weights& weights, std::int64_t shards) {
-  Weights own = weights;
-  if (shards == 1) { return own; }
-  own.elements = ceil_div(weights.elements, shards);
-  share(own.shapes.products, shards);
-  share(own.shapes.tables, shards);
-  return own;
+  Weights share = weights;
+  share.shards *= shards;
+  return share;
 }
+
+std::int64_t own_elements(const Weights& weights) { return own(weights.elements, weights); }
 
 int moments_of(Optimizer optimizer) {
   switch (optimizer) {
     case Optimizer::sgd: return 0;
-    case Optimizer::sgd_momentum: return 1;
+    case Optimizer::sgd_momentum:
     case Optimizer::adafactor: return 1;
     case Optimizer::muon:
     case Optimizer::adam:
@@ -144,7 +146,7 @@ Bytes parameter_bytes(const Weights& weights, const Precision& precision) {
 
 Bytes optimizer_bytes(const Weights& weights, const Strategy& strategy) {
   const Precision& p = strategy.precision;
-  const Bytes master = weights.elements * Bytes{p.master_weights ? size_of(p.master) : 0};
+  const Bytes master = own_elements(weights) * Bytes{p.master_weights ? size_of(p.master) : 0};
   return master + moment_bytes(weights, strategy);
 }
 
@@ -157,14 +159,14 @@ Bytes optimizer_traffic(const Weights& weights, const Strategy& s) {
                           weight_passes(s.optimizer) * updated;
   const bool copied = p.compute == models::DType::fp8 && p.fp8_copies > 0;
   const Bytes copies = elements(weights.shapes.products) * Bytes{copied ? kept + p.fp8_copies : 0};
-  return weights.elements * Bytes{per_element} + 2 * optimizer_bytes(weights, s) + copies;
+  return own_elements(weights) * Bytes{per_element} + 2 * optimizer_bytes(weights, s) + copies;
 }
 
 Flops muon_flops(const Weights& weights) {
   Flops sum{};
   for (const Matrix& matrix : weights.shapes.products) {
     for (const Product& p : newton_schulz(matrix)) {
-      sum += static_cast<double>(kNewtonSchulz * matrix.count) * flops_of(p);
+      sum += static_cast<double>(kNewtonSchulz * own(matrix.count, weights)) * flops_of(p);
     }
   }
   return sum;

@@ -10,14 +10,18 @@
 
 namespace tsim::strategies {
 
-/// Trained elements, of which `shapes` names those that are no norm or bias.
+/// Trained elements, of which `shapes` names those that are no norm or bias; an optimizer steps one
+/// of `shards` equal shares of them, rounded up.
 struct Weights {
   std::int64_t elements = 0;
   WeightShapes shapes{};
+  std::int64_t shards = 1;
 };
 
-/// One of `shards` equal shares, rounded up; whole matrices of each shape.  shards >= 1.
+/// One of `shards` equal shares.  shards >= 1.
 Weights share_of(const Weights& weights, std::int64_t shards);
+/// Elements of the share.
+std::int64_t own_elements(const Weights& weights);
 
 /// Moments of an element whose shape the optimizer does not use.
 int moments_of(Optimizer optimizer);
@@ -25,10 +29,10 @@ int moments_of(Optimizer optimizer);
 /// Bytes of an element's gradient: what accumulates, and the copy that the backward writes.
 int gradient_size(const Precision& precision);
 
-/// Weights as they are kept. With fp8 copies besides: one byte for each element of a product's
-/// weight and copy, and their scales: one fp32 for each block [arXiv:2412.19437, sec. 3.3], or for
-/// a product's three tensors a scale, its inverse and a history of 1,024 largest values
-/// [Transformer Engine, DelayedScaling].
+/// All weights, shared or not, as they are kept. With fp8 copies besides: one byte for each element
+/// of a product's weight and copy, and their scales: one fp32 for each block [arXiv:2412.19437,
+/// sec. 3.3], or for a product's three tensors a scale, its inverse and a history of 1,024 largest
+/// values [Transformer Engine, DelayedScaling].
 Bytes parameter_bytes(const Weights& weights, const Precision& precision);
 
 /// Master copy and moments:
@@ -49,7 +53,8 @@ Bytes optimizer_bytes(const Weights& weights, const Strategy& strategy);
 Bytes optimizer_traffic(const Weights& weights, const Strategy& strategy);
 
 /// Products of Muon's five Newton-Schulz iterations on each matrix X [a, b], a <= b: A = X X^T,
-/// A A, and (bA + cAA) X: 4 a^2 b + 2 a^3 each time.   [arXiv:2502.16982, eq. 2]
+/// A A, and (bA + cAA) X: 4 a^2 b + 2 a^3 each time. Of several shares, each takes whole matrices.
+/// [arXiv:2502.16982, eq. 2]
 Flops muon_flops(const Weights& weights);
 
 /// Of one step: its traffic, and Muon's products in bf16.

@@ -22,6 +22,7 @@ void change(MemoryClass cls, Bytes before, Bytes after, PhaseMemory& memory) {
 const Program& program_of(const ChunkPlan& chunk, Which which) {
   switch (which) {
     case Which::forward: return chunk.forward;
+    case Which::first_forward: return chunk.first_forward;
     case Which::backward: return chunk.backward;
     case Which::last_backward: return chunk.last_backward;
     case Which::input_grad: return chunk.input_grad;
@@ -35,6 +36,7 @@ PhaseMemory phase_memory(const ChunkPlan& chunk, Which which, bool training) {
   PhaseMemory memory;
   switch (which) {
     case Which::forward:
+    case Which::first_forward:
       memory.first = {allocated(MemoryClass::activations, training ? chunk.activations : kZero),
                       allocated(MemoryClass::logits, training ? chunk.logits : kZero),
                       allocated(MemoryClass::workspace, chunk.forward_workspace)};

@@ -6,16 +6,18 @@
 
 namespace tsim::strategies {
 
-/// Phases of a chunk that a schedule can ask for; the last ones fill gradient buckets.
+/// Phases of a chunk that a schedule can ask for; the first forward gathers what
+/// the optimizer has changed, the last backwards fill gradient buckets.
 enum class Which : std::uint8_t {
   forward,
+  first_forward,
   backward,
   last_backward,
   input_grad,
   weight_grad,
   last_weight_grad
 };
-inline constexpr int kWhiches = 6;
+inline constexpr int kWhiches = 7;
 
 const Program& program_of(const ChunkPlan& chunk, Which which);
 

@@ -1,6 +1,8 @@
 #include "strategies/program.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <utility>
 
 namespace tsim::strategies {
@@ -8,7 +10,7 @@ namespace {
 
 class ProgramMaker {
  public:
-  ProgramMaker(Seconds host_launch, BucketLimits buckets)
+  ProgramMaker(Seconds host_launch, const BucketLimits& buckets)
       : host_launch_(host_launch), buckets_(buckets), limit_(buckets.first) {}
 
   void add(const Piece& piece) {
@@ -20,20 +22,25 @@ class ProgramMaker {
         break;
       case PieceKind::async_comm:
         close();
-        pending_.push_back(add_comm(piece));
+        pending_[piece.key].push_back(add_comm(piece));
         break;
-      case PieceKind::join:
+      case PieceKind::detached_comm:
         close();
-        frontier_.insert(frontier_.end(), pending_.begin(), pending_.end());
-        pending_.clear();
+        add_comm(piece);
+        break;
+      case PieceKind::join: join(piece.key); break;
+      case PieceKind::flush:
+        if (bucket_ > 0) { send_bucket(piece.phase); }
         break;
     }
   }
 
   Program finish() && {
-    if (bucket_ > 0) { open_ = true; }
-    close(bucket_ > 0);
-    frontier_.insert(frontier_.end(), pending_.begin(), pending_.end());
+    if (bucket_ > 0) { send_bucket(last_phase_); }
+    close();
+    for (const auto& [key, steps] : pending_) {
+      frontier_.insert(frontier_.end(), steps.begin(), steps.end());
+    }
     program_.exits = frontier_;
     return std::move(program_);
   }
@@ -43,16 +50,55 @@ class ProgramMaker {
     if (open_ && current_.phase != piece.phase) { close(); }
     open_ = true;
     current_.phase = piece.phase;
+    last_phase_ = piece.phase;
     on_device_ += piece.on_device;
     launches_ += piece.launches;
     current_.model_flops += piece.model_flops;
     current_.hardware_flops += piece.hardware_flops;
+    current_.memory.insert(current_.memory.end(), piece.memory.begin(), piece.memory.end());
     if (buckets_.others == 0) { return; }
-    bucket_ += piece.gradients + piece.embedding_gradients;
+    const std::int64_t made = piece.gradients + piece.embedding_gradients;
+    bucket_ += made;
+    if (made > 0 && buckets_.gradient.value > 0) {
+      current_.memory.push_back({MemoryClass::gradients, made * buckets_.gradient, {}});
+    }
     if (bucket_ >= limit_) {
       limit_ = buckets_.others;
-      close(true);
+      send_bucket(piece.phase);
     }
+  }
+
+  /// Ends the step at hand, whose end completes the bucket, and sends that.
+  void send_bucket(Phase phase) {
+    const std::int64_t elements = std::exchange(bucket_, 0);
+    if (buckets_.sends.empty()) {
+      open_ = true;
+      current_.phase = phase;
+      close(elements);
+      return;
+    }
+    close();
+    std::vector<int> after = frontier_;
+    for (const GradientSend& send : buckets_.sends) {
+      Step step;
+      step.is_comm = true;
+      step.phase = Phase::gradient_sync;
+      step.after = after;
+      step.comm = send.comm;
+      step.comm.size = Bytes{std::llround(std::ceil(static_cast<double>(elements) * send.bytes))};
+      program_.steps.push_back(step);
+      after = {static_cast<int>(program_.steps.size()) - 1};
+    }
+    program_.steps.back().memory = {
+        {MemoryClass::gradients, {}, Bytes{} - elements * buckets_.gradient}};
+  }
+
+  void join(int key) {
+    close();
+    const auto found = pending_.find(key);
+    if (found == pending_.end()) { return; }
+    frontier_.insert(frontier_.end(), found->second.begin(), found->second.end());
+    pending_.erase(found);
   }
 
   int add_comm(const Piece& piece) {
@@ -61,16 +107,16 @@ class ProgramMaker {
     step.phase = piece.phase;
     step.after = frontier_;
     step.comm = piece.comm;
-    step.size = piece.size;
-    program_.steps.push_back(step);
+    step.memory = piece.memory;
+    program_.steps.push_back(std::move(step));
     return static_cast<int>(program_.steps.size()) - 1;
   }
 
-  void close(bool with_bucket = false) {
+  void close(std::int64_t bucket = 0) {
     if (!open_) { return; }
     current_.after = frontier_;
     current_.duration = std::max(on_device_, static_cast<double>(launches_) * host_launch_);
-    if (with_bucket) { current_.bucket = std::exchange(bucket_, 0); }
+    current_.bucket = bucket;
     program_.steps.push_back(std::exchange(current_, Step{}));
     frontier_ = {static_cast<int>(program_.steps.size()) - 1};
     open_ = false;
@@ -79,21 +125,23 @@ class ProgramMaker {
   }
 
   Seconds host_launch_;
-  BucketLimits buckets_;
+  const BucketLimits& buckets_;
   std::int64_t limit_;
   Program program_;
   Step current_;
+  Phase last_phase_{};  // of a computation
   bool open_ = false;
   Seconds on_device_;
   int launches_ = 0;
   std::int64_t bucket_ = 0;
-  std::vector<int> frontier_;  // what the next step waits for
-  std::vector<int> pending_;   // communications that go on beside
+  std::vector<int> frontier_;                // what the next step waits for
+  std::map<int, std::vector<int>> pending_;  // by key: communications that go on beside
 };
 
 }  // namespace
 
-Program make_program(std::span<const Piece> pieces, Seconds host_launch, BucketLimits buckets) {
+Program make_program(std::span<const Piece> pieces, Seconds host_launch,
+                     const BucketLimits& buckets) {
   ProgramMaker maker(host_launch, buckets);
   for (const Piece& piece : pieces) { maker.add(piece); }
   return std::move(maker).finish();
@@ -103,6 +151,10 @@ Seconds compute_time(const Program& program) {
   Seconds sum;
   for (const Step& step : program.steps) { sum += step.duration; }
   return sum;
+}
+
+bool reads_input(const Step& step) {
+  return !step.is_comm || step.comm.group.axis == GroupAxis::tensor;
 }
 
 }  // namespace tsim::strategies

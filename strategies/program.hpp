@@ -6,7 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "strategies/block_plan.hpp"
+#include "strategies/piece.hpp"
+#include "strategies/zero.hpp"
 
 namespace tsim::strategies {
 
@@ -14,13 +15,12 @@ struct Step {
   bool is_comm = false;
   Phase phase{};
   std::vector<int> after;  // earlier steps; none: it may start when the phase may
+  MemoryEffect memory;     // at its start and its end
   // compute
   Seconds duration;
   Flops model_flops, hardware_flops;
   std::int64_t bucket = 0;  // > 0: a bucket of so many gradient elements is complete at its end
-  // communication over the tensor group
-  TensorComm comm{};
-  Bytes size;
+  Communication comm;
 };
 
 struct Program {
@@ -32,13 +32,23 @@ struct Program {
 struct BucketLimits {
   std::int64_t first = 0;
   std::int64_t others = 0;
+  /// What sends a full bucket, one after another; empty: the steps are only marked, and whoever
+  /// reads them sends.
+  std::vector<GradientSend> sends = {};
+  Bytes gradient = {};  // of an element as it waits to be sent: allocated when it is made, freed
+                        // with the last of `sends`
 };
 
 /// Joins pieces that nothing separates. A step takes what its kernels take on the device, or what
 /// the host needs to launch them if that is longer.
-Program make_program(std::span<const Piece> pieces, Seconds host_launch, BucketLimits buckets = {});
+Program make_program(std::span<const Piece> pieces, Seconds host_launch,
+                     const BucketLimits& buckets = {});
 
 /// Sum of the compute steps.
 Seconds compute_time(const Program& program);
+
+/// Whether a step is what a message to the phase starts: a communication of parameters or with the
+/// host need not wait for it.
+bool reads_input(const Step& step);
 
 }  // namespace tsim::strategies

@@ -58,7 +58,7 @@ bool steps_each(const Strategy& strategy) {
 
 int replicas(const Strategy& strategy) {
   const bool twice = shape_of(strategy, 1).placement == Placement::bidirectional;
-  return twice ? 2 * strategy.data : strategy.data;
+  return (twice ? 2 : 1) * replica_count(strategy);
 }
 
 int mirror_stage(const PipelineShape& shape, int stage) {

@@ -71,7 +71,7 @@ PipelineOrder forward_orders(const PipelineShape& shape);
 /// backward.
 int weight_versions(const Strategy& strategy, int stage);
 bool steps_each(const Strategy& strategy);
-/// Ranks that hold a copy of the same parameters: d, or 2 d when bidirectional.
+/// Ranks that hold a copy of the same parameters: d c, or 2 d c when bidirectional.
 int replicas(const Strategy& strategy);
 /// The other stage that holds the parts of `stage`; itself when every part has one holder.
 int mirror_stage(const PipelineShape& shape, int stage);

@@ -8,6 +8,7 @@
 namespace tsim::strategies {
 namespace {
 
+using cost::CollectiveOp;
 using models::Axis;
 using models::Dim;
 using models::Op;
@@ -94,12 +95,12 @@ void add_loss_comms(const Op& op, models::OpId id, TensorComms& comms) {
   const std::int64_t tokens =
       models::elements(Shape(op.space.begin(), op.space.end() - op.reduced));
   for (int i = 0; i < 3; ++i) {
-    comms.after_forward.push_back({id, TensorComm::all_reduce, tokens * Bytes{4}});
+    comms.after_forward.push_back({id, CollectiveOp::all_reduce, tokens * Bytes{4}});
   }
 }
 
-TensorComm sum_of(bool sequence_parallel) {
-  return sequence_parallel ? TensorComm::reduce_scatter : TensorComm::all_reduce;
+CollectiveOp sum_of(bool sequence_parallel) {
+  return sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
 }
 
 /// Partial results are added up; the gradient of a scattered sum has to be gathered first.
@@ -109,7 +110,7 @@ void add_output_comms(const OpGraph& graph, models::OpId id, bool sequence_paral
   if (!sums_over_split(op)) { return; }
   const Bytes size = operand_size(graph, op.outputs.front());
   comms.after_forward.push_back({id, sum_of(sequence_parallel), size});
-  if (sequence_parallel) { comms.before_backward.push_back({id, TensorComm::all_gather, size}); }
+  if (sequence_parallel) { comms.before_backward.push_back({id, CollectiveOp::all_gather, size}); }
 }
 
 /// An input that all ranks read whole gets its gradient in parts.
@@ -119,7 +120,7 @@ void add_input_comms(const OpGraph& graph, models::OpId id, bool sequence_parall
   const models::Operand* whole = whole_input(graph, op);
   if (whole == nullptr || !keeps_split(op) || !op.input_needs_gradient) { return; }
   const Bytes size = operand_size(graph, *whole);
-  if (sequence_parallel) { comms.before_forward.push_back({id, TensorComm::all_gather, size}); }
+  if (sequence_parallel) { comms.before_forward.push_back({id, CollectiveOp::all_gather, size}); }
   comms.after_backward_input.push_back(
       {id, sum_of(sequence_parallel), gradient_size(graph, *whole)});
 }

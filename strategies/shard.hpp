@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cost/collectives.hpp"
 #include "models/op_graph.hpp"
 
 namespace tsim::strategies {
@@ -25,12 +26,10 @@ models::OpGraph shard(const models::OpGraph& graph, const Sharding& sharding);
 /// Whether the shape has an axis that tensor parallelism divides.
 bool is_split(const models::Shape& shape);
 
-enum class TensorComm : std::uint8_t { all_reduce, reduce_scatter, all_gather };
-
 /// A collective over the tensor group that an operator needs. `size` is the whole buffer.
 struct OpComm {
   models::OpId op = 0;
-  TensorComm kind{};
+  cost::CollectiveOp kind{};
   Bytes size;
 };
 

@@ -28,7 +28,7 @@ double normal(std::uint64_t state) {
 
 /// Whether all of a stage's ranks are as slow as the one that stands for them.
 bool alike(const Layout& layout, std::span<const double> slowdown, FoldedAxes folded, int stage) {
-  for (int d = 0; d < layout.data(); ++d) {
+  for (int d = 0; d < layout.replicas(); ++d) {
     for (int t = 0; t < layout.tensor(); ++t) {
       const int stands = layout.rank({folded.tensor ? 0 : t, folded.data ? 0 : d, stage});
       if (slowdown[index(layout.rank({t, d, stage}))] != slowdown[index(stands)]) { return false; }
@@ -50,8 +50,9 @@ void slow(Program& program, double factor) {
 
 void slow(StagePlan& plan, double factor) {
   for (ChunkPlan& chunk : plan.chunks) {
-    for (Program* program : {&chunk.forward, &chunk.backward, &chunk.last_backward,
-                             &chunk.input_grad, &chunk.weight_grad, &chunk.last_weight_grad}) {
+    for (Program* program :
+         {&chunk.forward, &chunk.backward, &chunk.last_backward, &chunk.input_grad,
+          &chunk.weight_grad, &chunk.last_weight_grad, &chunk.first_forward}) {
       slow(*program, factor);
     }
   }
@@ -83,7 +84,7 @@ std::vector<StagePlan> slowed_plans(std::vector<StagePlan> plans, const Layout& 
   if (slowdown.empty()) { return plans; }
   for (int stage = 0; stage < layout.stages(); ++stage) {
     double worst = 0;
-    for (int data = 0; data < layout.data(); ++data) {
+    for (int data = 0; data < layout.replicas(); ++data) {
       for (const int rank : layout.tensor_group(data, stage)) {
         worst = std::max(worst, slowdown[index(rank)]);
       }

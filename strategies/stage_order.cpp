@@ -13,7 +13,7 @@ namespace tsim::strategies {
 namespace {
 
 constexpr int kMostExact = 10;
-constexpr int kMostFirst = 16;  // first places that the search starts from
+constexpr int kMostFirst = 16;   // first places that the search starts from
 constexpr double kAlike = 1e-9;  // relative: what is closer is equal
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
@@ -54,7 +54,7 @@ Problem problem_of(const Strategy& s, cost::Router& router, Bytes size) {
   p.round = shape.placement == Placement::loop && shape.chunks > 1;
   p.distance.assign(index(s.pipeline), std::vector<double>(index(s.pipeline), 0.0));
   p.way_out.assign(index(s.pipeline), 0.0);
-  const int slots = s.tensor * s.data;
+  const int slots = s.tensor * replica_count(s);
   for (int a = 0; a < s.pipeline; ++a) {
     for (int slot = 0; slot < slots; ++slot) {
       const int t = slot % s.tensor;

@@ -4,7 +4,11 @@
 #include <limits>
 #include <numeric>
 
+#include "strategies/block_plan.hpp"
+#include "strategies/chunk_programs.hpp"
 #include "strategies/deal.hpp"
+#include "strategies/fit_layers.hpp"
+#include "strategies/memory.hpp"
 #include "strategies/optimizers.hpp"
 #include "strategies/schedule.hpp"
 
@@ -79,26 +83,6 @@ std::vector<double> layer_times(const Chain& chain) {
   return times;
 }
 
-void append(std::vector<Piece>& to, std::vector<Piece> pieces, bool drop_embedding) {
-  if (drop_embedding) {
-    for (Piece& piece : pieces) { piece.embedding_gradients = 0; }
-  }
-  to.insert(to.end(), pieces.begin(), pieces.end());
-}
-
-BucketLimits bucket_limits(const Strategy& s) {
-  if (replicas(s) == 1) { return {}; }
-  if (!s.overlap_gradients) {
-    constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
-    return {kAll, kAll};
-  }
-  const std::int64_t size = size_of(s.precision.reduction);
-  const auto limit = [size](Bytes bucket) {
-    return std::max<std::int64_t>(1, bucket.value / size);
-  };
-  return {limit(s.first_bucket), limit(s.bucket)};
-}
-
 struct Units {
   int from = 0, to = 0;  // of the chain
 };
@@ -108,8 +92,7 @@ struct Units {
 ChunkPlan plan_chunk(const Chain& chain, Units units, int embedding_user, const Strategy& strategy,
                      const cost::Device& device) {
   ChunkPlan plan;
-  std::vector<Piece> forward;
-  std::vector<Piece> backward;
+  std::vector<ChunkBlock> blocks;
   bool has_encoder_output = false;  // the decoder's embedding keeps it
   Bytes encoder_output;
   for (int u = units.from; u < units.to; ++u) {
@@ -121,7 +104,7 @@ ChunkPlan plan_chunk(const Chain& chain, Units units, int embedding_user, const 
     plan.layers += is_layer(kind) ? 1 : 0;
     encoder_output = std::max(encoder_output, b.memory);
     has_encoder_output = has_encoder_output || kind == BlockKind::decoder_embedding;
-    append(forward, b.forward, false);
+    blocks.push_back({&b, u == embedding_user});
     plan.activations += b.activations;
     plan.logits += b.logits;
     plan.weight_activations += b.weight_activations;
@@ -132,28 +115,13 @@ ChunkPlan plan_chunk(const Chain& chain, Units units, int embedding_user, const 
   }
   // A stage of decoder layers alone keeps a copy of its own of what the encoder made.
   if (!has_encoder_output) { plan.activations += encoder_output; }
-  std::vector<Piece> input_grad;
-  std::vector<Piece> weight_grad;
-  for (int u = units.to - 1; u >= units.from; --u) {
-    const bool not_last = u != embedding_user;
-    append(backward, chain.plan_of(u).backward, not_last);
-    append(input_grad, chain.plan_of(u).input_grad, not_last);
-    append(weight_grad, chain.plan_of(u).weight_grad, not_last);
-  }
-  const BucketLimits buckets = bucket_limits(strategy);
-  plan.forward = make_program(forward, device.host_launch);
-  plan.backward = make_program(backward, device.host_launch);
-  plan.last_backward = make_program(backward, device.host_launch, buckets);
-  plan.input_grad = make_program(input_grad, device.host_launch);
-  plan.weight_grad = make_program(weight_grad, device.host_launch);
-  plan.last_weight_grad = make_program(weight_grad, device.host_launch, buckets);
+  add_programs(blocks, strategy, device, plan);
   return plan;
 }
 
 /// One step on the rank's share of the stage's weights.
 Seconds step_time(const StagePlan& stage, const Strategy& s, const cost::Device& device) {
-  const std::int64_t shards = s.zero >= 1 ? replicas(s) : 1;
-  return optimizer_time(share_of({stage.elements, stage.shapes}, shards), s, device);
+  return optimizer_time(share_of({stage.elements, stage.shapes}, state_shards(s)), s, device);
 }
 
 /// First unit of each part, and the end of the last one.
@@ -205,6 +173,7 @@ StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const S
     for (int u = units.from; u < units.to; ++u) {
       stage.elements += chain.plan_of(u).weights.own;
       add(stage.shapes, chain.shapes[chain.block_of(u)]);
+      stage.whole += chain.plan_of(u).weights.small;
     }
   }
   if (embedding_user >= 0) {
@@ -258,6 +227,41 @@ std::vector<StagePlan> plan_with(const Chain& chain, const std::vector<int>& cou
   return stages;
 }
 
+/// What each layer adds, with the embedding before it, and the head after the last.
+std::vector<LayerMemory> layer_memory(const Chain& chain) {
+  std::vector<LayerMemory> layers(chain.layer_begin.size());
+  std::size_t layer = 0;
+  for (int unit = 0; unit < static_cast<int>(chain.units.size()); ++unit) {
+    while (layer + 1 < layers.size() && unit >= chain.layer_begin[layer + 1]) { ++layer; }
+    const BlockPlan& plan = chain.plan_of(unit);
+    LayerMemory& memory = layers[layer];
+    memory.elements += plan.weights.own + plan.weights.embedding;
+    memory.whole += plan.weights.small;
+    add(memory.shapes, chain.shapes[chain.block_of(unit)]);
+    add(memory.shapes, {.products = {}, .tables = chain.embedding[chain.block_of(unit)]});
+    memory.activations += plan.activations + plan.logits;
+    memory.workspace =
+        std::max({memory.workspace, plan.forward_workspace, plan.backward_workspace});
+  }
+  return layers;
+}
+
+/// By stage, what the device with least memory has for a program.
+std::vector<Bytes> capacities(const std::vector<cost::Device>& kinds,
+                              const std::vector<std::vector<int>>& present) {
+  std::vector<Bytes> of_stage;
+  of_stage.reserve(present.size());
+  for (const std::vector<int>& here : present) {
+    Bytes least{std::numeric_limits<std::int64_t>::max()};
+    for (const int kind : here) {
+      const cost::Device& device = kinds[static_cast<std::size_t>(kind)];
+      least = std::min(least, device.memory - device.reserved);
+    }
+    of_stage.push_back(least);
+  }
+  return of_stage;
+}
+
 Seconds compute_time(const StagePlan& plan) {
   Seconds sum;
   for (const ChunkPlan& chunk : plan.chunks) {
@@ -279,7 +283,8 @@ std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& s
 std::vector<std::vector<StagePlan>> plan_stages(const models::Model& model,
                                                 const Strategy& strategy,
                                                 const std::vector<cost::Device>& kinds,
-                                                const std::vector<std::vector<int>>& present) {
+                                                const std::vector<std::vector<int>>& present,
+                                                int micro_batches) {
   std::vector<Chain> chains;
   std::vector<Sums> sums;
   for (const cost::Device& kind : kinds) {
@@ -292,7 +297,12 @@ std::vector<std::vector<StagePlan>> plan_stages(const models::Model& model,
         here, {}, [&](int kind) { return sums[static_cast<std::size_t>(kind)].back(); });
     by_stage.push_back(sums[static_cast<std::size_t>(slowest)]);
   }
-  const std::vector<int> counts = deal(by_stage, chains.front().encoder_layers, strategy);
+  Fits fits;
+  if (strategy.split == LayerSplit::fitting) {
+    fits = fits_in_memory(layer_memory(chains.front()), strategy,
+                          most_in_flight(strategy, micro_batches), capacities(kinds, present));
+  }
+  const std::vector<int> counts = deal(by_stage, chains.front().encoder_layers, strategy, fits);
   std::vector<std::vector<StagePlan>> plans;
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
     plans.push_back(plan_with(chains[kind], counts, strategy, kinds[kind]));

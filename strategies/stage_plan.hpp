@@ -23,9 +23,10 @@ struct ChunkPlan {
   Program last_backward;  // of the last micro-batch: cut where gradient buckets are complete
   Program input_grad, weight_grad;  // the backward in two parts
   Program last_weight_grad;         // cut like last_backward
-  Bytes input, output;              // activations from the chunk before and to the one after
-  Bytes activations;                // kept from forward to backward, one micro-batch
-  Bytes logits;                     // the same, of the loss
+  Program first_forward;  // of the first micro-batch: gathers weights (overlap_parameters)
+  Bytes input, output;    // activations from the chunk before and to the one after
+  Bytes activations;      // kept from forward to backward, one micro-batch
+  Bytes logits;           // the same, of the loss
   Bytes weight_activations, weight_logits;  // kept from input_grad to weight_grad
   Bytes forward_workspace, backward_workspace;
 };
@@ -34,6 +35,7 @@ struct StagePlan {
   std::vector<ChunkPlan> chunks;
   std::int64_t elements = 0;            // trained elements on one rank
   std::int64_t embedding_elements = 0;  // of these, the word embedding
+  std::int64_t whole = 0;               // of these, kept on every rank although others are sharded
   bool shares_embedding = false;        // holds a copy that another stage holds too
   Seconds optimizer;                    // one step on one rank
   WeightShapes shapes;                  // of the trained elements
@@ -51,11 +53,13 @@ std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& s
 
 /// By kind of device: the stages' plans on it. Their layers, steps and memory are the same, times
 /// are not. `present`: by stage, the kinds that its ranks sit on, of which the slowest sets the
-/// stage's pace when layers are balanced.
+/// stage's pace when layers are balanced, and the one with least memory what they have to fit in.
+/// `micro_batches`: of one pipeline, for how many are in flight.
 std::vector<std::vector<StagePlan>> plan_stages(const models::Model& model,
                                                 const Strategy& strategy,
                                                 const std::vector<cost::Device>& kinds,
-                                                const std::vector<std::vector<int>>& present);
+                                                const std::vector<std::vector<int>>& present,
+                                                int micro_batches = 1);
 
 /// By stage, the plan on the slowest of the kinds that are present: it sets the pace.
 std::vector<StagePlan> slowest_plans(const std::vector<std::vector<StagePlan>>& by_kind,

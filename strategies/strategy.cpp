@@ -11,6 +11,15 @@ std::string_view name_of(Recompute recompute) {
   return "";
 }
 
+std::string_view name_of(GradientSync sync) {
+  switch (sync) {
+    case GradientSync::automatic: return "auto";
+    case GradientSync::last: return "last";
+    case GradientSync::every: return "every";
+  }
+  return "?";
+}
+
 std::string_view name_of(LayerSplit split) {
   switch (split) {
     case LayerSplit::even: return "even";

@@ -12,6 +12,7 @@
 #include "models/stored_format.hpp"
 #include "models/units.hpp"
 #include "strategies/pipeline_order.hpp"
+#include "strategies/zero.hpp"
 
 namespace tsim::strategies {
 
@@ -75,10 +76,16 @@ struct AsyncData {
 enum class Fidelity : std::uint8_t { aggregated, steps };
 std::string_view name_of(Fidelity fidelity);
 
+/// When gradients are added up over the replicas: once all micro-batches have added to them, or for
+/// each of them. automatic: each with sharded gradients, else once.
+enum class GradientSync : std::uint8_t { automatic, last, every };
+std::string_view name_of(GradientSync sync);
+
 struct Strategy {
   int tensor = 1;                  // t: ranks that split every layer
   int pipeline = 1;                // p: stages
   int data = 1;                    // d: replicas
+  int context = 1;                 // c: ranks that split the sequence of every layer
   int chunks = 1;                  // v: model chunks of a stage, as the schedule allows
   bool sequence_parallel = false;  // norms and dropout split along the sequence over t
   std::string schedule = "1f1b";   // a name in the schedule registry, or of an order of its own
@@ -86,7 +93,9 @@ struct Strategy {
   Placement own_placement = Placement::loop;  // the same
   int micro_batch_group = 0;  // interleaved: micro-batches that take turns on a chunk; 0: p
   double most_in_flight = 0;  // zb_auto: activations of so many micro-batches fit; 0: p
-  bool batched_p2p = false;   // messages of neighbours are one blocking exchange
+  int slices = 0;             // terapipe: slices of a sample; 0: as many as take least
+  std::vector<std::int64_t> slice_tokens;  // terapipe: tokens of each slice, where they are stated
+  bool batched_p2p = false;                // messages of neighbours are one blocking exchange
   LayerSplit split = LayerSplit::balanced;
   std::vector<int> layers_per_stage;  // with LayerSplit::list
   int encoder_stages = 0;  // of an encoder-decoder: stages of the encoder alone; 0: any cut
@@ -97,11 +106,15 @@ struct Strategy {
   bool gradient_clipping = true;  // by the norm over all gradients
   bool loss_scaling = false;      // gradients are unscaled and looked through for infinities
   Precision precision;
-  int zero = 0;                               // 0, or 1: optimizer states sharded over the replicas
-  bool overlap_gradients = true;              // all-reduce buckets while the backward goes on
+  Zero zero;
+  GradientSync gradient_sync = GradientSync::automatic;
+  bool across_every = true;  // with sync of every micro-batch: over all groups of shards each time
+  bool overlap_parameters = false;  // ZeRO 1, 2: weights are gathered block by block before the
+                                    // first forward needs them, not after the optimizer
+  bool overlap_gradients = true;    // all-reduce buckets while the backward goes on
   Bytes bucket{std::int64_t{25} << 20};       // of gradients
   Bytes first_bucket{std::int64_t{1} << 20};  // the first one to be ready
-  std::string order = "tp-dp-pp";             // innermost first: how ranks are numbered
+  std::string order = "tp-cp-dp-pp";          // innermost first: how ranks are numbered
   std::vector<int> stage_places;  // by stage: its place among the stages of `order`; empty: its own
   AsyncData async;
   bool overlap_tensor = true;   // input-gradient all-reduces run beside weight-gradient products
@@ -111,9 +124,11 @@ struct Strategy {
   bool operator==(const Strategy&) const = default;
 };
 
-/// t x p x d, and servers of their own.
+/// Ranks that hold the same part of the model along a pipeline: d c.
+constexpr int replica_count(const Strategy& s) { return s.data * s.context; }
+/// t x c x d x p, and servers of their own.
 constexpr int world_size(const Strategy& s) {
-  return s.tensor * s.pipeline * s.data + s.async.servers;
+  return s.tensor * s.pipeline * replica_count(s) + s.async.servers;
 }
 
 }  // namespace tsim::strategies

@@ -45,7 +45,8 @@ OrderCosts order_costs(const BuildInput& input, const PipelineShape& shape) {
 
 /// Programs that an order runs: those of a backward in two parts only where it has some.
 std::vector<Which> programs_of(const PipelineOrder& order) {
-  std::vector<Which> used{Which::forward, Which::backward, Which::last_backward};
+  std::vector<Which> used{Which::forward, Which::first_forward, Which::backward,
+                          Which::last_backward};
   const bool split = std::any_of(order.begin(), order.end(), [](const StageOrder& stage) {
     return std::any_of(stage.begin(), stage.end(),
                        [](const Action& a) { return a.phase == Phase::weight_grad; });
@@ -68,17 +69,17 @@ TaskBuilder::TaskBuilder(const BuildInput& input)
     : input_(input),
       strategy_(input.strategy),
       layout_(input.strategy),
-      data_(input.folded.data ? 1 : input.strategy.data),
+      replicas_(input.folded.data ? 1 : input.strategy.data),
       tensor_(input.folded.tensor ? 1 : input.strategy.tensor),
       shape_(shape_of(input.strategy, input.micro_batches)),
       order_(pipeline_order(input)),
       meets_(input.strategy.batched_p2p && !find_deadlock(shape_, order_, true)),
       table_(input.topology, input.router, input.strategy.collective),
-      last_exits_(index(input.strategy.pipeline * data_)),
+      last_exits_(index(input.strategy.pipeline * replicas_)),
       buckets_(index(input.strategy.pipeline)) {
-  const std::size_t slots = index(strategy_.pipeline * data_ * tensor_);
+  const std::size_t slots = index(strategy_.pipeline * replicas_ * tensor_);
   const std::size_t messages =
-      index(shape_.stages * shape_.chunks * data_) * index(input.micro_batches);
+      index(shape_.stages * shape_.chunks * replicas_) * index(input.micro_batches);
   for (int direction = 0; direction < 2; ++direction) {
     last_send_[index(direction)].assign(slots, kNoTask);
     entries_[index(direction)].resize(messages);
@@ -86,6 +87,7 @@ TaskBuilder::TaskBuilder(const BuildInput& input)
     if (meets_) { before_entry_[index(direction)].resize(messages); }
   }
   blocking_.resize(last_exits_.size());
+  joined_.resize(last_exits_.size());
   last_sync_.assign(slots, kNoTask);
   embedding_sync_.assign(slots, kNoTask);
   optimizer_step_.assign(slots, kNoTask);
@@ -95,7 +97,7 @@ TaskGraph TaskBuilder::build() && {
   make_ranks();
   resolve();
   for (int stage = 0; stage < strategy_.pipeline; ++stage) {
-    for (int data = 0; data < data_; ++data) { run_schedule(stage, data); }
+    for (int replica = 0; replica < replicas_; ++replica) { run_schedule(stage, replica); }
   }
   connect_sends();
   if (input_.training) {
@@ -108,9 +110,9 @@ TaskGraph TaskBuilder::build() && {
   return std::move(builder_).finish();
 }
 
-std::uint32_t TaskBuilder::kind_of(int stage, int data, int tensor) const {
+std::uint32_t TaskBuilder::kind_of(int stage, int replica, int tensor) const {
   if (kinds() == 1) { return 0; }
-  const int rank = layout_.rank({tensor, data, stage});
+  const int rank = layout_.rank({tensor, replica, stage});
   return static_cast<std::uint32_t>(input_.topology.device_kind[index(rank)]);
 }
 
@@ -127,7 +129,7 @@ void TaskBuilder::make_ranks() {
       (input_.folded.data ? strategy_.data : 1) * (input_.folded.tensor ? strategy_.tensor : 1);
   for (int stage = 0; stage < strategy_.pipeline; ++stage) {
     const StagePlan& plan = input_.stages[index(stage)];
-    const StateBytes states = state_bytes(plan.elements, strategy_, plan.shapes);
+    const StateBytes states = state_bytes(plan.elements, strategy_, plan.whole, plan.shapes);
     Bytes buffers;  // one message in, one out
     if (strategy_.pipeline > 1) {
       for (const ChunkPlan& chunk : plan.chunks) {
@@ -143,19 +145,12 @@ void TaskBuilder::make_ranks() {
       resident.push_back({MemoryClass::gradients, states.gradients, {}});
       resident.push_back({MemoryClass::optimizer, states.optimizer, {}});
     }
-    for (int data = 0; data < data_; ++data) {
-      std::vector<std::uint32_t> slots;
+    for (int replica = 0; replica < replicas_; ++replica) {
       for (int tensor = 0; tensor < tensor_; ++tensor) {
-        const int rank = layout_.rank({tensor, data, stage});
-        resident[kReserved].at_start = reserved_on(kind_of(stage, data, tensor));
-        builder_.graph.ranks.push_back({.global = rank,
-                                        .device = rank,
-                                        .stage = stage,
-                                        .copies = copies,
-                                        .resident = resident});
-        slots.push_back(static_cast<std::uint32_t>(slot(stage, data, tensor)));
+        const int rank = layout_.rank({tensor, replica, stage});
+        resident[kReserved].at_start = reserved_on(kind_of(stage, replica, tensor));
+        builder_.graph.ranks.push_back({rank, rank, stage, copies, resident});
       }
-      tensor_group_.push_back(group(std::move(slots)));
     }
   }
 }
@@ -168,28 +163,35 @@ std::uint32_t TaskBuilder::group(std::vector<std::uint32_t> slots) {
 }
 
 void TaskBuilder::resolve() {
-  resolved_.resize(index(shape_.stages * shape_.chunks * data_));
+  resolved_.resize(index(shape_.stages * shape_.chunks * replicas_ * slices()));
   const std::vector<Which> used = programs_of(order_);
   for (int at = 0; at < shape_.stages * shape_.chunks; ++at) {
     const Seat seat{at % shape_.stages, at / shape_.stages};
-    for (int data = 0; data < data_; ++data) {
-      auto& programs = resolved_[index(at * data_ + data)];
-      for (const Which which : used) {
-        programs[static_cast<std::size_t>(which)] =
-            resolve_program(seat.stage, data, seat.chunk, which);
+    for (int replica = 0; replica < replicas_; ++replica) {
+      for (int slice = 0; slice < slices(); ++slice) {
+        for (const Which which : used) {
+          program_at(seat, replica, slice, which) = resolve_program(seat, replica, which, slice);
+        }
       }
     }
   }
 }
 
-/// Replicas share the description of a compute step.
+const ChunkPlan& TaskBuilder::chunk_of(Seat seat, int slice) const {
+  const auto& stages = input_.slices.empty() ? input_.stages : input_.slices[index(slice)];
+  return stages[index(seat.stage)].chunks[index(seat.chunk)];
+}
+
 /// Replicas share the description of a compute step, or those of one kind of device do: kind k's is
 /// the k-th from there on.
-std::uint32_t TaskBuilder::compute_of(Seat place, Which which, std::size_t step) {
-  const auto [at, added] = compute_index_.try_emplace(
-      {seat(place), which, step}, static_cast<std::uint32_t>(builder_.graph.computes.size()));
+std::uint32_t TaskBuilder::compute_of(Seat place, Which which, int slice, std::size_t step) {
+  const auto [at, added] =
+      compute_index_.try_emplace({seat(place) * slices() + slice, which, step},
+                                 static_cast<std::uint32_t>(builder_.graph.computes.size()));
   for (std::size_t kind = 0; added && kind < kinds(); ++kind) {
-    const ChunkPlan& chunk = plan_on(kind, place.stage).chunks[index(place.chunk)];
+    const ChunkPlan& chunk = input_.slices.empty()
+                                 ? plan_on(kind, place.stage).chunks[index(place.chunk)]
+                                 : chunk_of(place, slice);
     const Step& s = program_of(chunk, which).steps[step];
     builder_.graph.computes.push_back({layers_label(chunk) + " " + std::string(name_of(s.phase)),
                                        s.duration, s.model_flops, s.hardware_flops});
@@ -197,31 +199,32 @@ std::uint32_t TaskBuilder::compute_of(Seat place, Which which, std::size_t step)
   return at->second;
 }
 
-/// Allocations at the first compute step, releases at the end of the last one.
-ResolvedProgram TaskBuilder::resolve_program(int stage, int data, int chunk_index, Which which) {
-  const ChunkPlan& chunk = input_.stages[index(stage)].chunks[index(chunk_index)];
+/// Allocations of a phase at the first compute step, releases at the end of the last one.
+ResolvedProgram TaskBuilder::resolve_program(Seat seat, int replica, Which which, int slice) {
+  const ChunkPlan& chunk = chunk_of(seat, slice);
   ResolvedProgram resolved;
   resolved.program = &program_of(chunk, which);
   const auto& steps = resolved.program->steps;
+  resolved.steps.reserve(steps.size());
   std::size_t first = steps.size();
   std::size_t last = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].is_comm) {
-      resolved.work.push_back(tensor_comm(steps[i], stage, data));
+      resolved.steps.push_back(resolve_comm(steps[i], seat.stage, replica));
       continue;
     }
-    resolved.work.push_back(compute_of({stage, chunk_index}, which, i));
+    ResolvedStep& step = resolved.steps.emplace_back();
+    step.work = {compute_of(seat, which, slice, i)};
     first = std::min(first, i);
     last = i;
   }
-  resolved.effects.assign(steps.size(), kNone);
   PhaseMemory memory = phase_memory(chunk, which, input_.training);
-  if (first == last) {
-    memory.first.insert(memory.first.end(), memory.last.begin(), memory.last.end());
-  } else {
-    resolved.effects[last] = effect(std::move(memory.last));
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    MemoryEffect changes = steps[i].memory;
+    if (i == first) { changes.insert(changes.end(), memory.first.begin(), memory.first.end()); }
+    if (i == last) { changes.insert(changes.end(), memory.last.begin(), memory.last.end()); }
+    resolved.steps[i].effect = effect(std::move(changes));
   }
-  resolved.effects[first] = effect(std::move(memory.first));
   return resolved;
 }
 

@@ -16,11 +16,11 @@
 
 namespace tsim::strategies {
 
-/// Tasks of one step on one replica: one per simulated tensor slot, or one for the whole group.
+/// Tasks of one step on one replica: one for each group of simulated tensor slots, by its number.
 struct StepTasks {
   TaskId base = kNoTask;
-  bool shared = false;  // one task for all slots
-  TaskId at(int slot) const { return shared ? base : base + static_cast<TaskId>(slot); }
+  RankGroup slots{GroupAxis::tensor};  // by default each slot has its own
+  TaskId at(int slot) const { return base + static_cast<TaskId>(group_of(slots, slot)); }
 };
 
 /// Where a stamped phase begins and ends.
@@ -29,11 +29,19 @@ struct Stamped {
   std::vector<StepTasks> exits;
 };
 
-/// A phase of one chunk on one replica with its costs resolved to indices in the graph.
+/// A step on one replica with its costs resolved to indices in the graph.
+struct ResolvedStep {
+  std::vector<std::uint32_t> work;   // by group of tensor slots; one entry of a computation
+  std::vector<std::uint32_t> group;  // the same: members of a communication
+  std::uint32_t effect = kNone;
+  RankGroup slots{GroupAxis::tensor};  // which share a task
+  int leader = -1;  // >= 0: the task is shared with other replicas, of which this is the first
+};
+
+/// A phase of one chunk on one replica.
 struct ResolvedProgram {
   const Program* program = nullptr;
-  std::vector<std::uint32_t> work;     // by step
-  std::vector<std::uint32_t> effects;  // by step
+  std::vector<ResolvedStep> steps;
 };
 
 class TaskBuilder {
@@ -45,36 +53,39 @@ class TaskBuilder {
   // task_builder.cpp: ranks and programs; task_builder_order.cpp: phases in order
   void make_ranks();
   void resolve();
-  ResolvedProgram resolve_program(int stage, int data, int chunk, Which which);
+  ResolvedProgram resolve_program(Seat seat, int replica, Which which, int slice);
   std::uint32_t effect(MemoryEffect e);
-  std::uint32_t compute_of(Seat place, Which which, std::size_t step);
-  void run_schedule(int stage, int data);
-  void run_actions(std::span<const Action> actions, int stage, int data);
+  std::uint32_t compute_of(Seat place, Which which, int slice, std::size_t step);
+  void run_schedule(int stage, int replica);
+  void run_actions(std::span<const Action> actions, int stage, int replica);
   void block(const Action& action, const StepTasks& entry, const std::vector<StepTasks>& before,
-             int stage, int data);
-  Stamped stamp(const ResolvedProgram& resolved, int stage, int data, const Action& action);
-  StepTasks add_step(const ResolvedProgram& resolved, std::size_t step, int replica,
+             int stage, int replica);
+  Stamped stamp(const ResolvedProgram& resolved, int stage, int replica, const Action& action);
+  StepTasks add_step(const ResolvedProgram& resolved, std::size_t step, int row,
                      const Action& action);
+  StepTasks add_comm(const ResolvedStep& resolved, Task task, int row);
+  void follow(const StepTasks& tasks, Phase phase, Stream stream, int row);
   void chain(const std::vector<StepTasks>& before, const StepTasks& after);
   Which which_phase(const Action& action);
-  void note_buckets(const Program& program, TaskId first, Seat seat);
-  void step_now(int stage, int data);
+  void note_buckets(const Program& program, Seat seat);
+  void step_now(int stage, int replica);
   // task_builder_comms.cpp: what crosses ranks
-  std::uint32_t tensor_comm(const Step& step, int stage, int data);
-  void send(const Stamped& from, int stage, int data, const Action& action);
+  ResolvedStep resolve_comm(const Step& step, int stage, int replica);
+  void send(const Stamped& from, int stage, int replica, const Action& action);
   struct Hop {
     Seat from, to;
   };
-  void send_to(const Stamped& from, const Hop& hop, int data, const Action& action);
+  void send_to(const Stamped& from, const Hop& hop, int replica, const Action& action);
   Bytes message_size(int stage, const Action& action) const;
   void connect_sends();
   void connect_send(TaskId sent, std::size_t direction, std::size_t message);
   void reduce_gradients(int stage);
   void merge_buckets(int stage);
   void reduce_embedding();
-  void reduce_embedding_of(const std::vector<int>& stages, int data, int tensor);
+  void reduce_embedding_of(const std::vector<int>& stages, int replica, int tensor);
   void gather_parameters(int stage, int tensor);
-  void after_last_phase(int stage, int data, int tensor, TaskId task);
+  void gather_shards(int stage, int tensor, const RankGroup& group, Bytes size);
+  void after_last_phase(int stage, int replica, int tensor, TaskId task);
   std::vector<std::uint32_t> replica_slots(int stage, int tensor) const;
   GroupCopies holders(int stage, int tensor) const;
   void step_optimizer(int stage);
@@ -82,17 +93,24 @@ class TaskBuilder {
 
   /// Kinds of device that are told apart; each has its own entry in the graph's computes.
   std::size_t kinds() const { return std::max<std::size_t>(1, input_.kinds.size()); }
-  std::uint32_t kind_of(int stage, int data, int tensor) const;
+  std::uint32_t kind_of(int stage, int replica, int tensor) const;
   const StagePlan& plan_on(std::size_t kind, int stage) const;
   Bytes reserved_on(std::uint32_t kind) const;
+  int slices() const { return std::max(1, static_cast<int>(input_.slices.size())); }
+  /// What a phase of a slice is planned as.
+  const ChunkPlan& chunk_of(Seat seat, int slice) const;
+  ResolvedProgram& program_at(Seat at, int replica, int slice, Which which) {
+    const auto row = static_cast<std::size_t>((seat(at) * replicas_ + replica) * slices() + slice);
+    return resolved_[row][static_cast<std::size_t>(which)];
+  }
 
-  int slot(int stage, int data, int tensor) const {
-    return (stage * data_ + data) * tensor_ + tensor;
+  int slot(int stage, int replica, int tensor) const {
+    return (stage * replicas_ + replica) * tensor_ + tensor;
   }
   int seat(Seat s) const { return seat_index(shape_, s); }
-  std::size_t message(Seat at, int data, int micro_batch) const {
-    return (static_cast<std::size_t>(seat(at)) * static_cast<std::size_t>(data_) +
-            static_cast<std::size_t>(data)) *
+  std::size_t message(Seat at, int replica, int micro_batch) const {
+    return (static_cast<std::size_t>(seat(at)) * static_cast<std::size_t>(replicas_) +
+            static_cast<std::size_t>(replica)) *
                static_cast<std::size_t>(input_.micro_batches) +
            static_cast<std::size_t>(micro_batch);
   }
@@ -100,16 +118,16 @@ class TaskBuilder {
   const BuildInput& input_;
   const Strategy& strategy_;
   Layout layout_;
-  int data_, tensor_;  // simulated replicas and tensor slots
+  int replicas_, tensor_;  // simulated replicas and tensor slots
   PipelineShape shape_;
   PipelineOrder order_;  // by stage
   bool meets_;           // blocking messages wait for their receiver, too
   CommTable table_;
   TaskGraphBuilder builder_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> group_index_;
-  std::map<std::tuple<int, Which, std::size_t>, std::uint32_t> compute_index_;  // by seat
-  std::vector<std::uint32_t> tensor_group_;                      // by stage and replica
-  std::vector<std::array<ResolvedProgram, kWhiches>> resolved_;  // by seat and replica
+  /// By seat and slice, phase and step.
+  std::map<std::tuple<int, Which, std::size_t>, std::uint32_t> compute_index_;
+  std::vector<std::array<ResolvedProgram, kWhiches>> resolved_;  // by seat, replica and slice
   std::vector<std::vector<StepTasks>> last_exits_;               // by stage and replica
   std::array<std::vector<TaskId>, 2> last_send_;                 // by direction and slot
   std::array<std::vector<StepTasks>, 2> entries_;                // by direction and message
@@ -128,11 +146,18 @@ class TaskBuilder {
   void reduce_bucket(const Bucket& bucket, int stage, int tensor);
   std::vector<std::vector<Bucket>> buckets_;  // by stage
   std::vector<int> backwards_left_;           // of the stage and replica at hand, by chunk
+  std::vector<char> forwards_begun_;          // the same
   std::size_t next_bucket_ = 0;               // the same
   std::size_t first_of_step_ = 0;             // the same: of the optimizer step to come
-  std::vector<TaskId> last_sync_;             // by slot: last gradient communication
-  std::vector<TaskId> embedding_sync_;        // by slot
-  std::vector<TaskId> optimizer_step_;        // by slot
+  std::vector<StepTasks> stamped_;            // of the program stamped last, by step
+  /// Communications between replicas, in each stream one after another: by stream and slot, the
+  /// last one. Replicas run the same programs, so that their n-th communications are the same: by
+  /// stage and replica, all of them so far.
+  std::map<Stream, std::vector<TaskId>> last_in_stream_;
+  std::vector<std::vector<StepTasks>> joined_;
+  std::vector<TaskId> last_sync_;       // by slot: last gradient communication
+  std::vector<TaskId> embedding_sync_;  // by slot
+  std::vector<TaskId> optimizer_step_;  // by slot
 };
 
 }  // namespace tsim::strategies

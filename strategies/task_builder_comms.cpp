@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "strategies/memory.hpp"
 #include "strategies/schedule.hpp"
 #include "strategies/task_builder.hpp"
 
@@ -11,30 +12,49 @@ using cost::CollectiveOp;
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
-CollectiveOp op_of(TensorComm kind) {
-  switch (kind) {
-    case TensorComm::all_reduce: return CollectiveOp::all_reduce;
-    case TensorComm::reduce_scatter: return CollectiveOp::reduce_scatter;
-    case TensorComm::all_gather: return CollectiveOp::all_gather;
-  }
-  return CollectiveOp::all_reduce;
-}
-
 std::string at_stage(std::string_view what, int stage) {
   return std::string(what) + ", stage " + std::to_string(stage);
 }
 
 }  // namespace
 
-std::uint32_t TaskBuilder::tensor_comm(const Step& step, int stage, int data) {
-  const CollectiveOp op = op_of(step.comm);
-  const CommKey key{Stream::tp, op, stage * data_ + data, step.size};
-  return table_.comm(builder_.graph, key, at_stage("tp " + std::string(name_of(op)), stage),
-                     tensor_copies(layout_, input_.folded, data, stage));
+/// A communication of one replica: over groups of its tensor slots, or, for each slot, with other
+/// replicas or the host.
+ResolvedStep TaskBuilder::resolve_comm(const Step& step, int stage, int replica) {
+  const Communication& c = step.comm;
+  const bool of_tensor = c.group.axis == GroupAxis::tensor;
+  const bool of_replicas = c.group.axis == GroupAxis::replica;
+  ResolvedStep resolved;
+  if (of_tensor) { resolved.slots = tensor_ == 1 ? RankGroup{GroupAxis::tensor} : c.group; }
+  const int number = of_replicas ? group_of(c.group, replica) : replica;
+  std::vector<int> together{replica};  // simulated replicas of the group
+  if (of_replicas && !input_.folded.data) {
+    together = members(c.group, number);
+    resolved.leader = together.front();
+  }
+  const int count = of_tensor ? group_count(resolved.slots, tensor_) : tensor_;
+  const std::string label =
+      at_stage(std::string(name_of(c.stream)) + " " + std::string(name_of(c.op)), stage);
+  for (int i = 0; i < count; ++i) {
+    std::vector<std::uint32_t> slots;
+    for (const int r : together) {
+      for (const int t : of_tensor ? members(resolved.slots, i) : std::vector<int>{i}) {
+        slots.push_back(static_cast<std::uint32_t>(slot(stage, r, t)));
+      }
+    }
+    const int tensor = of_tensor ? members(c.group, i).front() : i;
+    const CommKey key{c.stream, c.op, c.group,
+                      (stage * replica_count(strategy_) + number) * strategy_.tensor + i, c.size};
+    resolved.work.push_back(
+        table_.comm(builder_.graph, key, label,
+                    group_copies(layout_, input_.folded, {tensor, replica, stage}, c.group)));
+    resolved.group.push_back(group(std::move(slots)));
+  }
+  return resolved;
 }
 
 Bytes TaskBuilder::message_size(int stage, const Action& action) const {
-  const ChunkPlan& plan = input_.stages[index(stage)].chunks[index(action.chunk)];
+  const ChunkPlan& plan = chunk_of({stage, action.chunk}, action.micro_batch % slices());
   const Bytes size = action.phase == Phase::forward ? plan.output : plan.input;
   // Under sequence parallelism a rank's output is its part already.
   if (!strategy_.scatter_gather || strategy_.sequence_parallel) { return size; }
@@ -42,20 +62,20 @@ Bytes TaskBuilder::message_size(int stage, const Action& action) const {
 }
 
 /// Sends the output of a forward on, or the gradient of its input back.
-void TaskBuilder::send(const Stamped& from, int stage, int data, const Action& action) {
+void TaskBuilder::send(const Stamped& from, int stage, int replica, const Action& action) {
   const bool forward = action.phase == Phase::forward;
   const auto to = neighbour(shape_, {stage, action.chunk}, forward ? 1 : -1);
   if (!to) { return; }
   if (to->stage == stage) {  // the next part is here, too: nothing moves
-    sends_[forward ? 0 : 1][message(*to, data, action.micro_batch)] = from.exits.front().base;
+    sends_[forward ? 0 : 1][message(*to, replica, action.micro_batch)] = from.exits.front().base;
     return;
   }
-  send_to(from, {{stage, action.chunk}, *to}, data, action);
+  send_to(from, {{stage, action.chunk}, *to}, replica, action);
 }
 
 /// Messages of one rank in one direction (on through the model or back; along a wave or in two
 /// directions, up or down the stages) leave one after the other.
-void TaskBuilder::send_to(const Stamped& from, const Hop& hop, int data, const Action& action) {
+void TaskBuilder::send_to(const Stamped& from, const Hop& hop, int replica, const Action& action) {
   const int stage = hop.from.stage;
   const Seat to = hop.to;
   const std::size_t direction = action.phase == Phase::forward ? 0 : 1;
@@ -64,14 +84,17 @@ void TaskBuilder::send_to(const Stamped& from, const Hop& hop, int data, const A
   const Bytes size = message_size(stage, action);
   const std::string label = "stage " + std::to_string(stage) + " -> " + std::to_string(to.stage);
   for (int t = 0; t < tensor_; ++t) {
-    const auto me = static_cast<std::uint32_t>(slot(stage, data, t));
-    const CommKey key{Stream::pp, CollectiveOp::send_recv,
-                      static_cast<int>(me) * shape_.stages + to.stage, size};
+    const auto me = static_cast<std::uint32_t>(slot(stage, replica, t));
+    const CommKey key{Stream::pp,
+                      CollectiveOp::send_recv,
+                      {},
+                      static_cast<int>(me) * shape_.stages + to.stage,
+                      size};
     const std::uint32_t comm =
         table_.comm(builder_.graph, key, label,
-                    stage_copies(layout_, input_.folded, {t, data, stage}, {stage, to.stage}));
+                    stage_copies(layout_, input_.folded, {t, replica, stage}, {stage, to.stage}));
     const Task task{.work = comm,
-                    .place = group({me, static_cast<std::uint32_t>(slot(to.stage, data, t))}),
+                    .place = group({me, static_cast<std::uint32_t>(slot(to.stage, replica, t))}),
                     .micro_batch = action.micro_batch,
                     .chunk = static_cast<std::int16_t>(action.chunk),
                     .kind = TaskKind::comm,
@@ -82,8 +105,8 @@ void TaskBuilder::send_to(const Stamped& from, const Hop& hop, int data, const A
     builder_.edge(last_send[me], id);
     last_send[me] = id;
     if (t > 0) { continue; }
-    sends_[direction][message(to, data, action.micro_batch)] = id;
-    if (strategy_.batched_p2p) { blocking_[index(stage * data_ + data)].push_back(id); }
+    sends_[direction][message(to, replica, action.micro_batch)] = id;
+    if (strategy_.batched_p2p) { blocking_[index(stage * replicas_ + replica)].push_back(id); }
   }
 }
 
@@ -117,7 +140,7 @@ GroupCopies TaskBuilder::holders(int stage, int tensor) const {
 std::vector<std::uint32_t> TaskBuilder::replica_slots(int stage, int tensor) const {
   std::vector<std::uint32_t> slots;
   for (const int holder : holder_stages(shape_, stage)) {
-    for (int d = 0; d < data_; ++d) {
+    for (int d = 0; d < replicas_; ++d) {
       slots.push_back(static_cast<std::uint32_t>(slot(holder, d, tensor)));
     }
   }
@@ -146,11 +169,11 @@ void TaskBuilder::merge_buckets(int stage) {
 
 /// As soon as every replica has filled the bucket, or, without overlap, after the last phase.
 void TaskBuilder::reduce_bucket(const Bucket& bucket, int stage, int tensor) {
-  const bool sharded = strategy_.zero >= 1;
+  const bool sharded = strategy_.zero.stage >= 1;
   const CollectiveOp op = sharded ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
   const Bytes size = bucket.elements * Bytes{size_of(strategy_.precision.reduction)};
   const std::vector<std::uint32_t> slots = replica_slots(stage, tensor);
-  const CommKey key{Stream::dp, op, stage * tensor_ + tensor, size};
+  const CommKey key{Stream::dp, op, {}, stage * tensor_ + tensor, size};
   const std::uint32_t comm =
       table_.comm(builder_.graph, key, at_stage("gradient " + std::string(name_of(op)), stage),
                   holders(stage, tensor));
@@ -161,7 +184,7 @@ void TaskBuilder::reduce_bucket(const Bucket& bucket, int stage, int tensor) {
                                   .stream = Stream::dp});
   for (const StepTasks& ready : bucket.ready) { builder_.edge(ready.at(tensor), id); }
   for (const int holder : holder_stages(shape_, stage)) {
-    for (int d = 0; !strategy_.overlap_gradients && d < data_; ++d) {
+    for (int d = 0; !strategy_.overlap_gradients && d < replicas_; ++d) {
       after_last_phase(holder, d, tensor, id);
     }
   }
@@ -177,37 +200,39 @@ void TaskBuilder::reduce_embedding() {
     if (input_.stages[index(s)].shares_embedding) { stages.push_back(s); }
   }
   if (stages.size() < 2) { return; }
-  for (int d = 0; d < data_; ++d) {
+  for (int d = 0; d < replicas_; ++d) {
     for (int t = 0; t < tensor_; ++t) { reduce_embedding_of(stages, d, t); }
   }
 }
 
-void TaskBuilder::reduce_embedding_of(const std::vector<int>& stages, int data, int tensor) {
+void TaskBuilder::reduce_embedding_of(const std::vector<int>& stages, int replica, int tensor) {
   const Bytes size = input_.stages[index(stages.front())].embedding_elements *
                      Bytes{size_of(strategy_.precision.reduction)};
   std::vector<std::uint32_t> slots;
   slots.reserve(stages.size());
-  for (const int s : stages) { slots.push_back(static_cast<std::uint32_t>(slot(s, data, tensor))); }
-  const CommKey key{Stream::pp, CollectiveOp::all_reduce, slot(0, data, tensor), size};
+  for (const int s : stages) {
+    slots.push_back(static_cast<std::uint32_t>(slot(s, replica, tensor)));
+  }
+  const CommKey key{Stream::pp, CollectiveOp::all_reduce, {}, slot(0, replica, tensor), size};
   const std::uint32_t comm =
       table_.comm(builder_.graph, key, "tied embedding all-reduce",
-                  stage_copies(layout_, input_.folded, {tensor, data, stages.front()}, stages));
+                  stage_copies(layout_, input_.folded, {tensor, replica, stages.front()}, stages));
   const TaskId id = builder_.add({.work = comm,
                                   .place = group(slots),
                                   .kind = TaskKind::comm,
                                   .phase = Phase::gradient_sync,
                                   .stream = Stream::pp});
   for (const int s : stages) {
-    const auto me = index(slot(s, data, tensor));
+    const auto me = index(slot(s, replica, tensor));
     embedding_sync_[me] = id;
     builder_.edge(last_sync_[me], id);
-    after_last_phase(s, data, tensor, id);
+    after_last_phase(s, replica, tensor, id);
   }
 }
 
 /// `task` waits for the last phase of the schedule on a rank.
-void TaskBuilder::after_last_phase(int stage, int data, int tensor, TaskId task) {
-  for (const StepTasks& exit : last_exits_[index(stage * data_ + data)]) {
+void TaskBuilder::after_last_phase(int stage, int replica, int tensor, TaskId task) {
+  for (const StepTasks& exit : last_exits_[index(stage * replicas_ + replica)]) {
     builder_.edge(exit.at(tensor), task);
   }
 }
@@ -218,7 +243,7 @@ void TaskBuilder::step_optimizer(int stage) {
     builder_.graph.computes.push_back({"optimizer", plan_on(kind, stage).optimizer, {}, {}});
   }
   for (int t = 0; t < tensor_; ++t) {
-    for (int d = 0; d < data_; ++d) {
+    for (int d = 0; d < replicas_; ++d) {
       const auto me = static_cast<std::uint32_t>(slot(stage, d, t));
       const TaskId id = builder_.add({.work = work + kind_of(stage, d, t),
                                       .place = me,
@@ -231,18 +256,26 @@ void TaskBuilder::step_optimizer(int stage) {
       builder_.edge(embedding_sync_[me], id);
     }
     const bool last_holder = mirror_stage(shape_, stage) <= stage;
-    if (last_holder && strategy_.zero > 0 && replicas(strategy_) > 1) {
-      gather_parameters(stage, t);
-    }
+    if (last_holder) { gather_parameters(stage, t); }
   }
 }
 
-/// Each replica has stepped its shard of the optimizer: the others need the new weights.
+/// Each replica has stepped its shard of the optimizer: the others need the new weights, at stage 3
+/// only of what is kept whole.
 void TaskBuilder::gather_parameters(int stage, int tensor) {
-  const Bytes size =
-      input_.stages[index(stage)].elements * Bytes{size_of(kept_weights(strategy_.precision))};
+  const int zero = strategy_.zero.stage;
+  if (zero == 0 || state_shards(strategy_) == 1) { return; }
+  if (zero < 3 && strategy_.overlap_parameters) { return; }  // the first forward gathers
+  const StagePlan& plan = input_.stages[index(stage)];
+  const std::int64_t elements = zero == 3 ? plan.whole : plan.elements;
+  const Bytes size = elements * Bytes{size_of(kept_weights(strategy_.precision))};
+  if (size.value == 0) { return; }
+  if (strategy_.zero.shard_group > 0) {
+    gather_shards(stage, tensor, {GroupAxis::replica, strategy_.zero.shard_group}, size);
+    return;
+  }
   const std::vector<std::uint32_t> slots = replica_slots(stage, tensor);
-  const CommKey key{Stream::dp, CollectiveOp::all_gather, stage * tensor_ + tensor, size};
+  const CommKey key{Stream::dp, CollectiveOp::all_gather, {}, stage * tensor_ + tensor, size};
   const std::uint32_t comm = table_.comm(
       builder_.graph, key, at_stage("parameter all-gather", stage), holders(stage, tensor));
   const TaskId id = builder_.add({.work = comm,
@@ -251,6 +284,32 @@ void TaskBuilder::gather_parameters(int stage, int tensor) {
                                   .phase = Phase::parameter_sync,
                                   .stream = Stream::dp});
   for (const std::uint32_t s : slots) { builder_.edge(optimizer_step_[s], id); }
+}
+
+/// The same within each group of replicas that share one copy.
+void TaskBuilder::gather_shards(int stage, int tensor, const RankGroup& shards, Bytes size) {
+  const int groups = input_.folded.data ? 1 : group_count(shards, replicas_);
+  for (int number = 0; number < groups; ++number) {
+    const std::vector<int> together =
+        input_.folded.data ? std::vector<int>{0} : members(shards, number);
+    std::vector<std::uint32_t> slots(together.size());
+    std::transform(together.begin(), together.end(), slots.begin(), [&](int replica) {
+      return static_cast<std::uint32_t>(slot(stage, replica, tensor));
+    });
+    const Place place{tensor, together.front(), stage};
+    const CommKey key{Stream::dp, CollectiveOp::all_gather, shards,
+                      (stage * replica_count(strategy_) + number) * strategy_.tensor + tensor,
+                      size};
+    const std::uint32_t comm =
+        table_.comm(builder_.graph, key, at_stage("parameter all-gather", stage),
+                    group_copies(layout_, input_.folded, place, shards));
+    const TaskId id = builder_.add({.work = comm,
+                                    .place = group(slots),
+                                    .kind = TaskKind::comm,
+                                    .phase = Phase::parameter_sync,
+                                    .stream = Stream::dp});
+    for (const std::uint32_t s : slots) { builder_.edge(optimizer_step_[s], id); }
+  }
 }
 
 }  // namespace tsim::strategies

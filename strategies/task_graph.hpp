@@ -107,8 +107,8 @@ struct Rank {
   std::int32_t device = 0;  // where that one sits
   std::int32_t stage = 0;   // pipeline stage
   std::int32_t copies = 1;
-  double slowdown = 1.0;               // its computations last so many times as long
   std::vector<MemoryChange> resident;  // at_start: held during the whole iteration
+  double slowdown = 1.0;               // its computations last so many times as long
 };
 
 /// Compressed sparse rows: the successors of task t are successor[first[t] .. first[t+1]).

@@ -72,13 +72,13 @@ Json histogram_json(const sim::Histogram& histogram) {
 }
 
 Json async_json(const sim::AsyncReport& r) {
-  return {{"iterations", r.iterations},
-          {"iterations_per_s", r.iterations_per_second},
-          {"worker_iterations_per_s", r.worker_rates},
-          {"staleness_mean", mean(r.staleness)},
-          {"staleness", histogram_json(r.staleness)},
-          {"clocks_ahead_mean", mean(r.ahead)},
-          {"clocks_ahead", histogram_json(r.ahead)}};
+  Json json{{"iterations", r.iterations}, {"iterations_per_s", r.iterations_per_second}};
+  json["worker_iterations_per_s"] = r.worker_rates;
+  json["staleness_mean"] = sim::mean(r.staleness);
+  json["staleness"] = histogram_json(r.staleness);
+  json["clocks_ahead_mean"] = sim::mean(r.ahead);
+  json["clocks_ahead"] = histogram_json(r.ahead);
+  return json;
 }
 
 Json report_json(const Answer& a) {
@@ -107,6 +107,7 @@ Json report_json(const Answer& a) {
   json["bubble_fraction"] = r.bubble_fraction;
   json["closed_form_step_time_s"] = r.closed_form ? Json(r.closed_form->value) : Json(nullptr);
   if (!s.strategy.stage_places.empty()) { json["stage_places"] = s.strategy.stage_places; }
+  if (!r.slice_tokens.empty()) { json["slice_tokens"] = r.slice_tokens; }
   if (r.parameter_bytes) {
     json["bytes_per_parameter"] = {{"weights", r.parameter_bytes->weights},
                                    {"gradients", r.parameter_bytes->gradients},

@@ -25,12 +25,20 @@ std::string layout_text(const Scenario& s) {
     text += ", " + (s.workload.training ? s.strategy.schedule : std::string("streamed"));
     if (s.strategy.chunks > 1) { text += " (" + count(s.strategy.chunks, "chunk") + " a stage)"; }
   }
-  if (s.strategy.zero > 0) { text += ", ZeRO " + std::to_string(s.strategy.zero); }
+  if (s.strategy.zero.stage > 0) { text += ", ZeRO " + std::to_string(s.strategy.zero.stage); }
   if (s.strategy.sequence_parallel) { text += ", sequence parallel"; }
   if (s.workload.training) {
     text += ", recompute " + std::string(strategies::name_of(s.strategy.recompute));
   }
   return text;
+}
+
+/// Tokens of the slices that samples are cut into.
+std::string slices_text(const Report& r) {
+  if (r.slice_tokens.empty()) { return ""; }
+  std::string text = "  slices    ";
+  for (const std::int64_t tokens : r.slice_tokens) { text += " " + std::to_string(tokens); }
+  return text + " tokens\n";
 }
 
 /// Where stages sit that are not where they are numbered.
@@ -61,8 +69,9 @@ void print_head(const Answer& a, std::ostream& out) {
       << " parameters\n"
       << "  devices    " << devices_text(r) << ", " << count(s.cluster.nodes, "node") << "\n"
       << "  layout     " << layout_text(s) << "\n"
-      << places_text(s) << "  batch      " << s.workload.global_batch << " samples, "
-      << micro_batches(s) << (micro_batches(s) == 1 ? " micro-batch" : " micro-batches") << " of "
+      << places_text(s) << slices_text(r) << "  batch      " << s.workload.global_batch
+      << " samples, " << micro_batches(s)
+      << (micro_batches(s) == 1 ? " micro-batch" : " micro-batches") << " of "
       << s.workload.micro_batch << " a pipeline, " << name_of(s.strategy.precision.compute) << "\n";
   for (const std::string& text : s.assumptions) { out << "  assumed    " << text << "\n"; }
   for (const std::string& text : s.warnings) { out << "  warning    " << text << "\n"; }
@@ -93,10 +102,10 @@ void print_async(const Answer& a, std::ostream& out) {
   out << "  iterations            " << r.iterations << " of every worker, "
       << significant(r.iterations_per_second, 4) << "/s of all in the steady state ("
       << significant(slowest, 3) << "/s to " << significant(fastest, 3) << "/s a worker)\n"
-      << "  staleness             " << significant(mean(r.staleness), 3)
+      << "  staleness             " << significant(sim::mean(r.staleness), 3)
       << " in the mean (others' updates between pull and own update: iterations) "
       << histogram_text(r.staleness) << "\n"
-      << "  clocks ahead          " << significant(mean(r.ahead), 3)
+      << "  clocks ahead          " << significant(sim::mean(r.ahead), 3)
       << " in the mean (of the slowest worker at the pull: iterations) " << histogram_text(r.ahead)
       << "\n";
 }

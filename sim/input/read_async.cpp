@@ -67,7 +67,8 @@ void check_async(const Scenario& scenario, Problems& problems) {
   };
   only("tensor", s.tensor == 1, std::to_string(s.tensor), "1");
   only("pipeline", s.pipeline == 1, std::to_string(s.pipeline), "1");
-  only("zero", s.zero == 0, std::to_string(s.zero), "0");
+  only("zero", s.zero.stage == 0, std::to_string(s.zero.stage), "0");
+  only("context", s.context == 1, std::to_string(s.context), "1");
   only("fidelity", s.fidelity == strategies::Fidelity::aggregated, "\"steps\"", "\"aggregated\"");
   if (!scenario.workload.training) {
     problems.add({.path = "/workload/mode",

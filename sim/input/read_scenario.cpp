@@ -7,6 +7,7 @@
 #include "sim/input/read_async.hpp"
 #include "sim/input/read_cluster.hpp"
 #include "sim/input/read_model.hpp"
+#include "sim/input/read_slices.hpp"
 #include "sim/input/read_stragglers.hpp"
 #include "sim/input/read_strategy.hpp"
 #include "sim/input/rules/check_scenario.hpp"
@@ -60,7 +61,11 @@ Scenario read_one(const Json& document, const fs::path& file, Problems& problems
   in.finish();
   check_scenario(s, stated_devices(cluster, problems), problems);
   check_async(s, problems);
+  check_slices(s, problems);
   if (problems.empty()) { s.cluster = build_cluster(std::move(cluster), cluster_place); }
+  if (s.strategy.schedule == "terapipe" && s.cluster.devices.size() > 1) {
+    cluster_place.fail("several kinds of device", "one with schedule \"terapipe\"");
+  }
   if (problems.empty()) { s.slowdown = slowdowns(stragglers, s.cluster.topology); }
   if (problems.empty()) {
     settle_model(s);

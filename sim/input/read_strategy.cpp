@@ -7,8 +7,10 @@
 #include "sim/input/read_async.hpp"
 #include "sim/input/read_precision.hpp"
 #include "sim/input/read_schedule.hpp"
+#include "sim/input/read_slices.hpp"
 #include "sim/input/read_stage_order.hpp"
 #include "sim/input/suggest.hpp"
+#include "strategies/layout.hpp"
 #include "strategies/schedule.hpp"
 
 namespace tsim::sim {
@@ -16,6 +18,7 @@ namespace {
 
 using models::DType;
 using strategies::Fidelity;
+using strategies::GradientSync;
 using strategies::LayerSplit;
 using strategies::Optimizer;
 using strategies::Recompute;
@@ -28,9 +31,10 @@ constexpr std::array kFusions{models::Fusion::none, models::Fusion::framework,
 constexpr std::array kOptimizers{Optimizer::adam,         Optimizer::adamw, Optimizer::sgd,
                                  Optimizer::sgd_momentum, Optimizer::lamb,  Optimizer::adafactor,
                                  Optimizer::adam_8bit,    Optimizer::muon};
+constexpr std::array kSyncs{GradientSync::automatic, GradientSync::last, GradientSync::every};
 constexpr std::array kFidelities{Fidelity::aggregated, Fidelity::steps};
 
-/// "even", "balanced", or a list with the layers of each stage.
+/// "even", "balanced", "fitting", or a list with the layers of each stage.
 void read_layers(const Place& place, Strategy& strategy) {
   if (!place.present()) { return; }
   if (place.value->is_array()) {
@@ -43,28 +47,65 @@ void read_layers(const Place& place, Strategy& strategy) {
     }
     return;
   }
-  const std::string expected = R"("even", "balanced" or a list with the layers of each stage)";
-  static constexpr std::array<std::string_view, 2> kNames{"even", "balanced"};
+  const std::string expected =
+      R"("even", "balanced", "fitting" or a list with the layers of each stage)";
+  static constexpr std::array<std::string_view, 3> kNames{"even", "balanced", "fitting"};
   if (!place.value->is_string()) {
     place.fail(place.found(), expected);
   } else if (const std::string written = read_text(place); written == "even") {
     strategy.split = LayerSplit::even;
+  } else if (written == "fitting") {
+    strategy.split = LayerSplit::fitting;
   } else if (!written.empty() && written != "balanced") {
     place.fail(in_quotes(written), expected, did_you_mean(written, kNames));
   }
 }
 
-/// Every order of the three degrees, innermost first.
+/// The kinds of ranks in any order, innermost first.
 std::string read_order(const Place& place) {
-  static constexpr std::array<std::string_view, 6> kOrders{"tp-dp-pp", "tp-pp-dp", "dp-tp-pp",
-                                                           "dp-pp-tp", "pp-tp-dp", "pp-dp-tp"};
-  return std::string(kOrders[read_choice(place, kOrders, 0)]);
+  const std::string standard = Strategy{}.order;
+  const std::string order = read_text(place, standard);
+  if (strategies::is_rank_order(order)) { return order; }
+  if (!order.empty()) {
+    place.fail(in_quotes(order), "tp, dp, pp and perhaps cp, once each, joined by '-'",
+               in_quotes(standard));
+  }
+  return standard;
 }
 
 int read_degree(const Place& place) { return static_cast<int>(read_count(place, kDegree, 1)); }
 
 Bytes read_bytes(const Place& place, Bytes fallback) {
   return {std::llround(read_quantity(place, Dimension::size, to_double(fallback)))};
+}
+
+/// Bits of an element on the wire: a format's name; absent: as it is kept.
+int read_bits(const Place& place) {
+  static constexpr std::array<std::string_view, 4> kFormats{"none", "int4", "int8", "fp8"};
+  static constexpr std::array kBits{0, 4, 8, 8};
+  return kBits[read_choice(place, kFormats, 0)];
+}
+
+/// A stage, or an object with the stage and how it is done.
+strategies::Zero read_zero(const Place& place) {
+  strategies::Zero zero;
+  constexpr Range kStages{0, 3};
+  if (!place.present() || !place.value->is_object()) {
+    zero.stage = static_cast<int>(read_count(place, kStages, zero.stage));
+    return zero;
+  }
+  Reader in(place);
+  zero.stage = static_cast<int>(read_count(in.take("stage"), kStages));
+  zero.shard_group = static_cast<int>(read_count(in.take("shard_group"), kDegree, 0));
+  zero.prefetch = static_cast<int>(read_count(in.take("prefetch"), {0, 10'000}, zero.prefetch));
+  zero.persistence = read_count(in.take("persistence"), {0, kMostCounted}, zero.persistence);
+  zero.reshard = read_flag(in.take("reshard"), zero.reshard);
+  zero.secondary_group = static_cast<int>(read_count(in.take("secondary_group"), kDegree, 0));
+  zero.weight_bits = read_bits(in.take("weights_on_wire"));
+  zero.gradient_bits = read_bits(in.take("gradients_on_wire"));
+  zero.with_pipeline = read_flag(in.take("with_pipeline"), zero.with_pipeline);
+  in.finish();
+  return zero;
 }
 
 /// The schedule, and what only some of them know.
@@ -96,7 +137,9 @@ Strategy read_strategy(const Place& strategy, const Place& precision,
   s.pipeline = read_degree(in.take("pipeline"));
   s.data = read_degree(in.take("data"));
   s.async = read_async(in.take("data_parallel"));
+  s.context = read_degree(in.take("context"));
   read_pipeline(in, folder, s);
+  read_slices(in.take("token_slices"), s);
   read_layers(in.take("layers"), s);
   s.encoder_stages =
       static_cast<int>(read_count(in.take("encoder_stages"), kDegree, s.encoder_stages));
@@ -107,7 +150,10 @@ Strategy read_strategy(const Place& strategy, const Place& precision,
   s.optimizer = read_choice<Optimizer>(in.take("optimizer"), kOptimizers, s.optimizer);
   s.gradient_clipping = read_flag(in.take("gradient_clipping"), s.gradient_clipping);
   const Place loss_scaling = in.take("loss_scaling");
-  s.zero = static_cast<int>(read_count(in.take("zero"), {0, 1}, s.zero));
+  s.zero = read_zero(in.take("zero"));
+  s.gradient_sync = read_choice<GradientSync>(in.take("gradient_sync"), kSyncs, s.gradient_sync);
+  s.across_every = read_flag(in.take("across_every"), s.across_every);
+  s.overlap_parameters = read_flag(in.take("overlap_parameters"), s.overlap_parameters);
   s.overlap_gradients = read_flag(in.take("overlap_gradients"), s.overlap_gradients);
   s.bucket = read_bytes(in.take("bucket"), s.bucket);
   s.first_bucket = read_bytes(in.take("first_bucket"), s.first_bucket);

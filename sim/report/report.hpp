@@ -104,6 +104,7 @@ struct Report {
   Bytes capacity;
   bool fits = true;                               // all kinds do
   std::vector<std::string> hints;                 // what would help if it does not fit
+  std::vector<std::int64_t> slice_tokens;         // of a sample cut into slices; empty: it is whole
   std::optional<ParameterBytes> parameter_bytes;  // of the heaviest stage; none without training
   std::optional<AsyncReport> async;    // of workers with parameter servers: `step` is then the time
                                        // of all their iterations, throughput the steady state's

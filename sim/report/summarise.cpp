@@ -225,8 +225,8 @@ void add_parameter_bytes(const Scenario& scenario, const Simulation& s, Report& 
   const StagePlan& heaviest = s.stages[report.heaviest_stage];
   const StagePlan& plan = heaviest.chunks.empty() ? s.stages.front() : heaviest;
   strategies::Strategy whole = scenario.strategy;
-  whole.zero = 0;
-  const strategies::StateBytes states = state_bytes(plan.elements, whole, plan.shapes);
+  whole.zero = {};
+  const strategies::StateBytes states = state_bytes(plan.elements, whole, plan.whole, plan.shapes);
   const double each = 1.0 / static_cast<double>(std::max<std::int64_t>(1, plan.elements));
   report.parameter_bytes = ParameterBytes{.weights = each * to_double(states.parameters),
                                           .gradients = each * to_double(states.gradients),
@@ -276,6 +276,7 @@ Report summarise(const Scenario& scenario, const Simulation& simulation) {
   const std::vector<RankTimes> times = rank_times(simulation.graph, simulation.timeline);
   const std::vector<MemoryPeak> peaks = memory_peaks(simulation.graph, simulation.timeline);
   report.async = simulation.async;
+  report.slice_tokens = simulation.slice_tokens;
   add_stages(simulation, times, peaks, report);
   add_fractions(simulation, times, report);
   add_flops(simulation, report);

@@ -220,7 +220,7 @@ TEST_CASE("a run that needs more than the device has does not fit, and hints say
   CHECK(r.needed > r.capacity);
   REQUIRE_FALSE(r.hints.empty());
   CHECK(r.hints.front().find("GiB") != std::string::npos);
-  s.strategy.zero = 1;
+  s.strategy.zero.stage = 1;
   CHECK(answer(s).needed < r.needed);
 }
 

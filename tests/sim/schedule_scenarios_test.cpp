@@ -68,7 +68,7 @@ TEST_CASE("two copies of the model double a rank's states, which ZeRO shards ove
         2 * held(one.stages[1], MemoryClass::parameters));
   CHECK(held(two.stages[1], MemoryClass::optimizer) ==
         2 * held(one.stages[1], MemoryClass::optimizer));
-  twice.strategy.zero = 1;
+  twice.strategy.zero.stage = 1;
   // Over 2 replicas x 2 holders.
   CHECK(held(answer(twice).stages[1], MemoryClass::optimizer).value * 4 ==
         held(two.stages[1], MemoryClass::optimizer).value);

@@ -22,7 +22,7 @@ Strategy degrees(int tensor, int pipeline, int data, std::string order = "tp-dp-
 TEST_CASE("the innermost kind numbers neighbouring ranks") {
   const Layout megatron(degrees(2, 2, 2));
   CHECK(megatron.tensor_group(0, 0) == std::vector<int>{0, 1});
-  CHECK(megatron.data_group(0, 0) == std::vector<int>{0, 2});
+  CHECK(megatron.replica_group(0, 0) == std::vector<int>{0, 2});
   CHECK(megatron.rank({0, 0, 1}) == 4);
   const Layout pipeline_inside(degrees(2, 2, 2, "pp-tp-dp"));
   CHECK(pipeline_inside.tensor_group(0, 0) == std::vector<int>{0, 2});

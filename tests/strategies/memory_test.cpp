@@ -65,7 +65,7 @@ TEST_CASE("ZeRO saves nothing without replicas") {
   for (const int zero : {0, 1}) {
     Strategy s;
     s.tensor = 8;
-    s.zero = zero;
+    s.zero.stage = zero;
     s.precision = mixed(DType::bf16);
     const StateBytes b = state_bytes(1'000'000'000, s);
     CHECK((b.parameters + b.gradients + b.optimizer).value == 16'000'000'000);
@@ -75,7 +75,7 @@ TEST_CASE("ZeRO saves nothing without replicas") {
 TEST_CASE("ZeRO stage 1 divides the optimizer states by the replicas and nothing else") {
   Strategy s;
   s.data = 4;
-  s.zero = 1;
+  s.zero.stage = 1;
   s.precision = mixed(DType::bf16);
   const StateBytes b = state_bytes(1'000'001, s);
   CHECK(b.parameters.value == 2'000'002);

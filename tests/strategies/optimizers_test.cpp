@@ -173,11 +173,21 @@ TEST_CASE("Muon's step takes its products' time beside momentum's traffic") {
         doctest::Approx(muon_flops(w).value / 1e12));
 }
 
-TEST_CASE("a share of the weights has whole matrices, rounded up") {
+TEST_CASE("of ten equal matrices a quarter of the replicas orthogonalise three at most") {
   Weights w = sample_weights();
   w.shapes.products.front().count = 10;
-  const Weights share = share_of(w, 4);
-  CHECK(share.elements == (w.elements + 3) / 4);
-  CHECK(share.shapes.products.front() == Matrix{4096, 1024, 3});
-  CHECK(share_of(w, 1).elements == w.elements);
+  CHECK(muon_flops(share_of(w, 4)).value / muon_flops(w).value == doctest::Approx(0.3));
+  CHECK(own_elements(share_of(w, 4)) == (w.elements + 3) / 4);
+  CHECK(own_elements(share_of(w, 1)) == w.elements);
+}
+
+TEST_CASE("what every optimizer keeps is divided by the shards") {
+  for (const Optimizer optimizer :
+       {Optimizer::adam, Optimizer::adafactor, Optimizer::adam_8bit, Optimizer::muon}) {
+    CAPTURE(name_of(optimizer));
+    const Strategy s = with(optimizer);
+    const double whole = to_double(optimizer_bytes(sample_weights(), s));
+    const double share = to_double(optimizer_bytes(share_of(sample_weights(), 8), s));
+    CHECK(share == doctest::Approx(whole / 8).epsilon(1e-5));
+  }
 }

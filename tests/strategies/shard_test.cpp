@@ -28,7 +28,7 @@ Sharding eight_way(bool sequence_parallel = false) {
   return {.tensor = 8, .sequence_parallel = sequence_parallel, .heads = 96, .kv_heads = 96};
 }
 
-bool all(const std::vector<OpComm>& comms, TensorComm kind, std::int64_t bytes) {
+bool all(const std::vector<OpComm>& comms, tsim::cost::CollectiveOp kind, std::int64_t bytes) {
   return std::all_of(comms.begin(), comms.end(),
                      [&](const OpComm& c) { return c.kind == kind && c.size.value == bytes; });
 }
@@ -44,8 +44,8 @@ TEST_CASE("a layer split over a tensor group needs four all-reduces of s b h ele
   CHECK(comms.after_backward_input.size() == 2);
   CHECK(comms.before_forward.empty());
   CHECK(comms.before_backward.empty());
-  CHECK(all(comms.after_forward, TensorComm::all_reduce, bytes));
-  CHECK(all(comms.after_backward_input, TensorComm::all_reduce, bytes));
+  CHECK(all(comms.after_forward, tsim::cost::CollectiveOp::all_reduce, bytes));
+  CHECK(all(comms.after_backward_input, tsim::cost::CollectiveOp::all_reduce, bytes));
 }
 
 TEST_CASE("sequence parallelism gathers and scatters in place of each all-reduce") {
@@ -55,11 +55,11 @@ TEST_CASE("sequence parallelism gathers and scatters in place of each all-reduce
   const std::int64_t bytes = kSequence * kHidden * 2;
   for (const auto* gathers : {&comms.before_forward, &comms.before_backward}) {
     CHECK(gathers->size() == 2);
-    CHECK(all(*gathers, TensorComm::all_gather, bytes));
+    CHECK(all(*gathers, tsim::cost::CollectiveOp::all_gather, bytes));
   }
   for (const auto* scatters : {&comms.after_forward, &comms.after_backward_input}) {
     CHECK(scatters->size() == 2);
-    CHECK(all(*scatters, TensorComm::reduce_scatter, bytes));
+    CHECK(all(*scatters, tsim::cost::CollectiveOp::reduce_scatter, bytes));
   }
 }
 

@@ -1,10 +1,13 @@
 #include "sim/input/rules/check_scenario.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
-#include <utility>
+#include <string_view>
+#include <vector>
 
 #include "sim/input/read_schedule.hpp"
+#include "sim/input/rules/check.hpp"
 #include "sim/input/rules/divisors.hpp"
 #include "strategies/schedule.hpp"
 
@@ -18,50 +21,44 @@ using strategies::Strategy;
 constexpr std::int64_t kMostMicroBatches = 1'000'000;  // more tasks than memory holds
 constexpr const char* kNotPipeline = "the pipeline degree has no such rule";
 
-/// What is checked, what the reading found wrong already, and where problems go.
-struct Check {
-  const Scenario& scenario;
-  const Problems& read;
-  Problems& problems;
-
-  /// True when these parts were read without a problem.
-  bool clean(std::initializer_list<std::string_view> paths) const { return read.clean(paths); }
-  void fail(std::string path, std::string found, std::string expected,
-            std::string hint = {}) const {
-    problems.add({.path = std::move(path),
-                  .found = std::move(found),
-                  .expected = std::move(expected),
-                  .hint = std::move(hint),
-                  .file = {}});
-  }
-};
-
-std::string text(std::int64_t n) { return std::to_string(n); }
-
 /// Degrees times each other are the devices.
 void check_degrees(const Check& check, std::int64_t devices) {
-  if (devices == 0 || !check.clean({"/strategy/tensor", "/strategy/pipeline", "/strategy/data"})) {
+  if (devices == 0 || !check.clean({"/strategy/tensor", "/strategy/pipeline", "/strategy/data",
+                                    "/strategy/context"})) {
     return;
   }
-  // Degrees are bounded by 1e6 each, so the product fits.
-  const std::int64_t t = check.scenario.strategy.tensor;
-  const std::int64_t p = check.scenario.strategy.pipeline;
-  const std::int64_t d = check.scenario.strategy.data;
-  const std::int64_t servers = check.scenario.strategy.async.servers;
-  if (t * p * d + servers == devices) { return; }
-  std::string hint;
-  const auto fits = [&](std::int64_t others, const char* name) {
-    const std::int64_t ranks = devices - servers;
-    if (hint.empty() && ranks > 0 && ranks % others == 0) {
-      hint = std::string(name) + " = " + text(ranks / others) + " gives " + text(devices);
-    }
+  const Strategy& strategy = check.scenario.strategy;
+  struct Degree {
+    const char* name;
+    int size;
   };
-  fits(t * p, "data");
-  fits(t * d, "pipeline");
-  fits(p * d, "tensor");
+  std::vector<Degree> degrees{
+      {"tensor", strategy.tensor}, {"pipeline", strategy.pipeline}, {"data", strategy.data}};
+  if (strategy.context > 1) { degrees.push_back({"context", strategy.context}); }
+  double product = 1;  // whole, but perhaps more than 64 bits
+  std::string names;
+  std::string sizes;
+  for (const Degree& d : degrees) {
+    product *= d.size;
+    names += (names.empty() ? "" : "*") + std::string(d.name);
+    sizes += (sizes.empty() ? "" : "*") + text(d.size);
+  }
+  const std::int64_t servers = strategy.async.servers;
+  const auto ranks = static_cast<double>(devices - servers);
+  if (product == ranks) { return; }
+  std::string hint;
+  for (const char* name : {"data", "pipeline", "tensor"}) {
+    const auto at = std::ranges::find_if(
+        degrees, [name](const Degree& d) { return std::string_view(d.name) == name; });
+    const double others = product / at->size;
+    const double needed = ranks / others;
+    if (hint.empty() && needed >= 1 && needed == std::floor(needed)) {
+      hint = std::string(name) + " = " + text(std::llround(needed)) + " gives " + text(devices);
+    }
+  }
   check.fail(
       "/strategy",
-      "tensor*pipeline*data = " + text(t) + "*" + text(p) + "*" + text(d) + " = " + text(t * p * d),
+      names + " = " + sizes + " = " + (product < 9e15 ? text(std::llround(product)) : "more"),
       text(devices - servers) +
           (servers > 0 ? " (devices in /cluster but for the servers)" : " (devices in /cluster)"),
       hint);
@@ -211,8 +208,8 @@ void check_schedule_keys(const Check& check) {
     check.fail("/strategy/micro_batch_group", text(s.micro_batch_group),
                "nothing with schedule \"" + s.schedule + "\"", "schedule = \"interleaved\"");
   }
-  if (s.zero > 0 && steps_each(s)) {
-    check.fail("/strategy/zero", text(s.zero),
+  if (s.zero.stage > 0 && steps_each(s)) {
+    check.fail("/strategy/zero", text(s.zero.stage),
                "0 with schedule \"" + s.schedule + "\", whose stages step after every micro-batch");
   }
   if (s.most_in_flight > 0 && s.schedule != "zb_auto") {
@@ -352,6 +349,7 @@ void check_scenario(const Scenario& scenario, std::int64_t devices, Problems& pr
   check_schedule(check);
   check_sequence(check);
   check_sequence_parallel(check);
+  check_zero(check);
   check_mode(check);
   check_size(check);
 }

@@ -18,7 +18,7 @@ TEST_CASE("what a scenario leaves out has the documented default") {
   CHECK(s.strategy.recompute == strategies::Recompute::none);
   CHECK(s.strategy.fusion == models::Fusion::framework);
   CHECK(s.strategy.optimizer == strategies::Optimizer::adam);
-  CHECK(s.strategy.zero == 0);
+  CHECK(s.strategy.zero.stage == 0);
   CHECK(s.strategy.overlap_gradients);
   CHECK(s.strategy.bucket == Bytes{25 * 1024 * 1024});
   CHECK(s.strategy.first_bucket == Bytes{1024 * 1024});
@@ -88,11 +88,11 @@ TEST_CASE("names that are not known are errors with the nearest one") {
   CHECK(problems_with({"/strategy/schedule=1b1f"}) ==
         Texts{"/strategy/schedule: found \"1b1f\", expected one of naive, gpipe, 1f1b, pipedream, "
               "pipedream_2bw, interleaved, breadth_first, zb_h1, zb_h2, zb_v, zb_auto, chimera, "
-              "hanayo, dualpipe, dualpipe_v, depth_first; hint: did you mean \"1f1b\"?"});
+              "hanayo, dualpipe, dualpipe_v, terapipe, depth_first; hint: did you mean \"1f1b\"?"});
   CHECK(problems_with({"/strategy/schedule=gpip"}) ==
         Texts{"/strategy/schedule: found \"gpip\", expected one of naive, gpipe, 1f1b, pipedream, "
               "pipedream_2bw, interleaved, breadth_first, zb_h1, zb_h2, zb_v, zb_auto, chimera, "
-              "hanayo, dualpipe, dualpipe_v, depth_first; hint: did you mean \"gpipe\"?"});
+              "hanayo, dualpipe, dualpipe_v, terapipe, depth_first; hint: did you mean \"gpipe\"?"});
   CHECK(problems_with({"/fold=aut"}) ==
         Texts{"/fold: found \"aut\", expected one of auto, none; hint: did you mean \"auto\"?"});
 }

@@ -1,0 +1,38 @@
+// What a rule between the parts of a scenario reads, and where it complains.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "sim/input/input_error.hpp"
+#include "sim/scenario.hpp"
+
+namespace tsim::sim {
+
+/// What is checked, what the reading found wrong already, and where problems go.
+struct Check {
+  const Scenario& scenario;
+  const Problems& read;
+  Problems& problems;
+
+  /// True when these parts were read without a problem.
+  bool clean(std::initializer_list<std::string_view> paths) const { return read.clean(paths); }
+  void fail(std::string path, std::string found, std::string expected,
+            std::string hint = {}) const {
+    problems.add({.path = std::move(path),
+                  .found = std::move(found),
+                  .expected = std::move(expected),
+                  .hint = std::move(hint),
+                  .file = {}});
+  }
+};
+
+inline std::string text(std::int64_t n) { return std::to_string(n); }
+
+/// How states are sharded over replicas (check_sharding.cpp).
+void check_zero(const Check& check);
+
+}  // namespace tsim::sim

@@ -1,0 +1,38 @@
+// Sharded parameters in a program: gathered before a block needs them, freed when it has run.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "strategies/piece.hpp"
+
+namespace tsim::strategies {
+
+/// A block in order of execution.
+struct WovenBlock {
+  const std::vector<Piece>* pieces = nullptr;
+  std::int64_t sharded = 0;     // elements of its parameters that have to be gathered
+  bool drop_embedding = false;  // its pieces do not complete the word embedding's gradient
+};
+
+struct GatherPlan {
+  bool gathers = false;        // else the blocks' pieces are only joined
+  Communication comm;          // size to be set
+  double wire_bytes = 0;       // of an element
+  Bytes held;                  // of a gathered element
+  int ahead = 1;               // blocks that are gathered ahead of the one that computes
+  bool first_is_here = false;  // the first block has been gathered before
+  bool all_are_here = false;   // all have
+  bool keeps_last = false;     // the last block stays gathered
+  bool keeps_all = false;      // all stay
+  bool flushes = false;        // a block's gradients are sent when they are complete
+};
+
+/// The pieces of `blocks` one after another. The gather of a block starts when the one `ahead`
+/// blocks before it starts to compute, and at the earliest when the gather before it has ended: so
+/// that ahead + 1 blocks are gathered at once, as FSDP's rate limiter does [arXiv:2304.11277,
+/// sec. 3.3.3 and 3.4].
+std::vector<Piece> weave(std::span<const WovenBlock> blocks, Phase phase, const GatherPlan& plan);
+
+}  // namespace tsim::strategies
