@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "sim/run_async.hpp"
 #include "sim/simulate.hpp"
 #include "sim/slices.hpp"
 #include "sim/steps/simulate_steps.hpp"
-#include "strategies/optimizers.hpp"
 
 namespace tsim::sim {
 namespace {
@@ -29,42 +29,44 @@ strategies::ClosedForm closed_form_of(const strategies::BuildInput& input, const
                                   .topology = input.topology,
                                   .router = input.router,
                                   .micro_batches = input.micro_batches,
-                                  .training = input.training});
+                                  .training = input.training,
+                                  .folded = input.folded,
+                                  .reserved = input.reserved,
+                                  .kinds = input.kinds,
+                                  .context_variants = input.context_variants,
+                                  .slices = input.slices});
 }
 
-/// Several iterations of workers that meet at parameter servers.
-void run_async(const strategies::BuildInput& input, const Scenario& s, Simulation& result) {
-  const cost::Topology& topology = s.cluster.topology;
-  strategies::AsyncInput async{
-      .build = input, .slowdown = s.slowdown, .jitter = s.jitter, .server_step = {}};
-  const std::vector<int> servers = strategies::server_devices(s.strategy);
-  const strategies::StagePlan& plan = input.stages.front();
-  const auto part =
-      strategies::share_of({plan.elements, plan.shapes}, static_cast<std::int64_t>(servers.size()));
-  for (const int server : servers) {
-    const auto kind = topology.device_kind[static_cast<std::size_t>(server)];
-    async.server_step.push_back(
-        optimizer_time(part, s.strategy, s.cluster.devices[static_cast<std::size_t>(kind)]));
+/// Each kind of device `variants` times, one after another.
+std::vector<cost::Device> repeated(const std::vector<cost::Device>& kinds, int variants) {
+  std::vector<cost::Device> list;
+  for (const cost::Device& kind : kinds) {
+    list.insert(list.end(), static_cast<std::size_t>(variants), kind);
   }
-  strategies::AsyncRun run = build_async(async);
-  result.timeline = simulate(run.graph, topology.channels);
-  result.async = async_report(run, result.timeline);
-  result.graph = std::move(run.graph);
-  result.closed_form.known = false;
-  if (s.strategy.async.servers == 0) { return; }
-  strategies::StagePlan of_servers;
-  of_servers.elements = own_elements(part);
-  result.stages.push_back(std::move(of_servers));
+  return list;
+}
+
+std::vector<std::vector<int>> with_variants(const std::vector<std::vector<int>>& kinds_by_stage,
+                                            int variants) {
+  std::vector<std::vector<int>> list(kinds_by_stage.size());
+  for (std::size_t stage = 0; stage < list.size(); ++stage) {
+    for (const int kind : kinds_by_stage[stage]) {
+      for (int v = 0; v < variants; ++v) { list[stage].push_back(kind * variants + v); }
+    }
+  }
+  return list;
 }
 
 }  // namespace
 
 Simulation run_scenario(const Scenario& scenario) {
-  const std::vector<cost::Device>& kinds = scenario.cluster.devices;
   const cost::Topology& topology = scenario.cluster.topology;
+  const int variants = strategies::context_variants(scenario.strategy, scenario.model.causal);
+  const std::vector<cost::Device> kinds = repeated(scenario.cluster.devices, variants);
   Simulation result;
   result.model = build_model(scenario.model, build_options(scenario));
-  const auto present = kinds_of_stages(strategies::Layout(scenario.strategy), topology.device_kind);
+  const auto present = with_variants(
+      kinds_of_stages(strategies::Layout(scenario.strategy), topology.device_kind), variants);
   auto plans = plan_stages(result.model, scenario.strategy, kinds, present,
                            static_cast<int>(micro_batches(scenario)));
   result.stages = slowest_plans(plans, present);
@@ -74,9 +76,11 @@ Simulation run_scenario(const Scenario& scenario) {
   }
   cost::Router router(topology);
   const bool steps = scenario.strategy.fidelity == strategies::Fidelity::steps;
-  if (scenario.fold == Fold::automatic && !steps && !scenario.strategy.async.through_servers) {
-    result.folded = fold_alike(foldable_axes(scenario.strategy, result.stages, topology, router),
-                               strategies::Layout(scenario.strategy), scenario.slowdown);
+  const bool in_collectives = !scenario.strategy.async.through_servers;
+  if (scenario.fold == Fold::automatic && !steps && in_collectives) {
+    result.folded = fold_alike(
+        foldable_axes(scenario.strategy, scenario.model.causal, result.stages, topology, router),
+        strategies::Layout(scenario.strategy), scenario.slowdown);
   }
   Slices slices = token_slices(scenario, result.model.options, result.stages);
   result.slice_tokens = std::move(slices.tokens);
@@ -91,8 +95,9 @@ Simulation run_scenario(const Scenario& scenario) {
       .folded = result.folded,
       .reserved = kinds.front().reserved,
       .kinds = by_kind,
+      .context_variants = variants,
       .slices = slices.stages};
-  if (scenario.strategy.async.through_servers) {
+  if (!in_collectives) {
     run_async(input, scenario, result);
     return result;
   }

@@ -40,15 +40,12 @@ class SliceTimes {
     models::ModelConfig one = scenario_.model;
     one.layers = 1;
     const models::Model model = build_model(one, sliced(options_, tokens, before));
-    const strategies::Sharding sharding{.tensor = scenario_.strategy.tensor,
-                                        .sequence_parallel = scenario_.strategy.sequence_parallel,
-                                        .heads = one.heads,
-                                        .kv_heads = one.kv_heads};
+    const strategies::TensorSplit split = tensor_split(model, scenario_.strategy);
     double sum = 0;
     for (const models::Block& block : model.blocks) {
       if (block.kind != models::BlockKind::layer) { continue; }
       const auto plan =
-          plan_block(block, sharding, scenario_.strategy, scenario_.cluster.devices.front());
+          plan_block(block, split, scenario_.strategy, scenario_.cluster.devices.front());
       for (const auto* pieces : {&plan.forward, &plan.backward}) {
         for (const strategies::Piece& piece : *pieces) { sum += piece.on_device.value; }
       }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "cost/algorithm_choice.hpp"
 #include "cost/collectives.hpp"
 #include "strategies/layout.hpp"
 #include "strategies/schedule.hpp"
@@ -44,7 +43,8 @@ class Estimator {
     result.transfers = (one_at_a_time ? static_cast<double>(m) : 1.0) * transfer_time();
     if (in_.training) {
       for (int stage = 0; stage < s.pipeline; ++stage) {
-        result.gradients = std::max(result.gradients, exposed_gradients(stage));
+        const Seconds shared = each ? Seconds{} : shared_gradients(stage);
+        result.gradients = std::max(result.gradients, exposed_gradients(stage) + shared);
         if (!each) { result.optimizer = std::max(result.optimizer, optimizer_time(stage)); }
       }
     }
@@ -54,8 +54,8 @@ class Estimator {
 
  private:
   Seconds collective(CollectiveOp op, const std::vector<int>& devices, Bytes size) {
-    const auto plan = plan_collective(op, cost::algorithm_or_auto(op, in_.strategy.collective),
-                                      devices, size, in_.router);
+    const auto plan =
+        plan_collective(op, algorithm_of(in_.strategy, op), devices, size, in_.router);
     return time_alone(plan, in_.topology, in_.router);
   }
 
@@ -86,8 +86,9 @@ class Estimator {
   Seconds program_time(const Program& program, int stage) { return ends_of(program, stage).exits; }
 
   Seconds comm_time(const Step& step, int stage) {
-    return collective(step.comm.op, layout_.ranks(step.comm.group, 0, {0, 0, stage}),
-                      step.comm.size);
+    std::vector<int> devices = layout_.ranks(step.comm.group, 0, {0, 0, stage});
+    if (step.comm.op == CollectiveOp::send_recv) { devices.push_back(devices.front()); }
+    return collective(step.comm.op, devices, step.comm.size);
   }
 
   /// Phases of one micro-batch through a stage: all its chunks, or one of two copies.
@@ -174,6 +175,17 @@ class Estimator {
       }
     }
     return std::max(Seconds{}, free - clock);
+  }
+
+  /// Gradients that parts of the tensor group add up, after all others.
+  Seconds shared_gradients(int stage) {
+    Seconds sum;
+    for (const SharedGradients& s : in_.stages[static_cast<std::size_t>(stage)].shared) {
+      const RankGroup group{GroupAxis::tensor, s.ranks.size, s.ranks.stride};
+      sum += collective(CollectiveOp::all_reduce, layout_.ranks(group, 0, {0, 0, stage}),
+                        s.elements * Bytes{size_of(in_.strategy.precision.reduction)});
+    }
+    return sum;
   }
 
   /// Devices of all that hold the stage's parameters.

@@ -11,6 +11,7 @@
 #include "strategies/memory.hpp"
 #include "strategies/optimizers.hpp"
 #include "strategies/schedule.hpp"
+#include "strategies/tensor/statistics.hpp"
 
 namespace tsim::strategies {
 namespace {
@@ -23,32 +24,24 @@ bool is_layer(BlockKind kind) {
 
 /// The chain of single blocks with the plan of each.
 struct Chain {
-  std::vector<BlockPlan> plans;                // by block of the model
-  std::vector<WeightShapes> shapes;            // the same
-  std::vector<std::vector<Matrix>> embedding;  // the same: the word embedding
-  std::vector<BlockKind> kinds;                // by block of the model
-  std::vector<int> units;                      // block of each unit, in order
+  std::vector<BlockPlan> plans;  // by block of the model
+  std::vector<BlockKind> kinds;  // by block of the model
+  std::vector<int> units;        // block of each unit, in order
   std::vector<int> layer_begin;  // unit where layer i's group starts (embeddings before it)
   int encoder_layers = 0;        // or all layers of a model without a decoder of its own
 
-  std::size_t block_of(int unit) const {
-    return static_cast<std::size_t>(units[static_cast<std::size_t>(unit)]);
+  const BlockPlan& plan_of(int unit) const {
+    return plans[static_cast<std::size_t>(units[static_cast<std::size_t>(unit)])];
   }
-  const BlockPlan& plan_of(int unit) const { return plans[block_of(unit)]; }
 };
 
-Chain make_chain(const models::Model& model, const Strategy& strategy, const cost::Device& device) {
+Chain make_chain(const models::Model& model, const Strategy& strategy, const cost::Device& device,
+                 int context_rank = -1) {
   Chain chain;
-  const Sharding sharding{.tensor = strategy.tensor,
-                          .sequence_parallel = strategy.sequence_parallel,
-                          .heads = model.config.heads,
-                          .kv_heads = model.config.kv_heads};
+  const TensorSplit split = tensor_split(model, strategy, context_rank);
   int begin = 0;
   for (const models::Block& block : model.blocks) {
-    chain.plans.push_back(plan_block(block, sharding, strategy, device));
-    const models::OpGraph sharded = shard(block.graph, sharding);
-    chain.shapes.push_back(weight_shapes(sharded));
-    chain.embedding.push_back(word_embedding(sharded));
+    chain.plans.push_back(plan_block(block, split, strategy, device));
     chain.kinds.push_back(block.kind);
     for (int copy = 0; copy < block.count; ++copy) {
       chain.units.push_back(static_cast<int>(chain.plans.size()) - 1);
@@ -172,13 +165,16 @@ StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const S
     stage.chunks.push_back(plan_chunk(chain, units, embedding_user, strategy, device));
     for (int u = units.from; u < units.to; ++u) {
       stage.elements += chain.plan_of(u).weights.own;
-      add(stage.shapes, chain.shapes[chain.block_of(u)]);
+      add(stage.shapes, chain.plan_of(u).shapes);
       stage.whole += chain.plan_of(u).weights.small;
+      for (const SharedGradients& s : chain.plan_of(u).shared) {
+        add_shared(stage.shared, s.ranks, s.elements);
+      }
     }
   }
   if (embedding_user >= 0) {
     stage.embedding_elements = chain.plan_of(embedding_user).weights.embedding;
-    add(stage.shapes, {.products = {}, .tables = chain.embedding[chain.block_of(embedding_user)]});
+    add(stage.shapes, {.products = {}, .tables = chain.plan_of(embedding_user).word_embedding});
   }
   stage.elements += stage.embedding_elements;
   stage.optimizer = step_time(stage, strategy, device);
@@ -237,8 +233,8 @@ std::vector<LayerMemory> layer_memory(const Chain& chain) {
     LayerMemory& memory = layers[layer];
     memory.elements += plan.weights.own + plan.weights.embedding;
     memory.whole += plan.weights.small;
-    add(memory.shapes, chain.shapes[chain.block_of(unit)]);
-    add(memory.shapes, {.products = {}, .tables = chain.embedding[chain.block_of(unit)]});
+    add(memory.shapes, plan.shapes);
+    add(memory.shapes, {.products = {}, .tables = plan.word_embedding});
     memory.activations += plan.activations + plan.logits;
     memory.workspace =
         std::max({memory.workspace, plan.forward_workspace, plan.backward_workspace});
@@ -287,8 +283,10 @@ std::vector<std::vector<StagePlan>> plan_stages(const models::Model& model,
                                                 int micro_batches) {
   std::vector<Chain> chains;
   std::vector<Sums> sums;
-  for (const cost::Device& kind : kinds) {
-    chains.push_back(make_chain(model, strategy, kind));
+  const int variants = context_variants(strategy, model.config.causal);
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    const int rank = static_cast<int>(kind) % variants;
+    chains.push_back(make_chain(model, strategy, kinds[kind], variants > 1 ? rank : -1));
     sums.push_back(running_sums(layer_times(chains.back())));
   }
   std::vector<Sums> by_stage;

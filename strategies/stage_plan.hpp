@@ -9,6 +9,7 @@
 #include "models/model.hpp"
 #include "strategies/program.hpp"
 #include "strategies/strategy.hpp"
+#include "strategies/tensor/sharded_block.hpp"
 #include "strategies/weight_shapes.hpp"
 
 namespace tsim::strategies {
@@ -38,6 +39,7 @@ struct StagePlan {
   std::int64_t whole = 0;               // of these, kept on every rank although others are sharded
   bool shares_embedding = false;        // holds a copy that another stage holds too
   Seconds optimizer;                    // one step on one rank
+  std::vector<SharedGradients> shared;  // added up over parts of the tensor group before that
   WeightShapes shapes;                  // of the trained elements
 };
 
@@ -52,9 +54,10 @@ std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& s
                                    const cost::Device& device);
 
 /// By kind of device: the stages' plans on it. Their layers, steps and memory are the same, times
-/// are not. `present`: by stage, the kinds that its ranks sit on, of which the slowest sets the
-/// stage's pace when layers are balanced, and the one with least memory what they have to fit in.
-/// `micro_batches`: of one pipeline, for how many are in flight.
+/// are not. Where context ranks differ (context_variants), each kind is listed once for each of
+/// them, and `present` lists those. `present`: by stage, the kinds that its ranks sit on, of which
+/// the slowest sets the stage's pace when layers are balanced, and the one with least memory what
+/// they have to fit in. `micro_batches`: of one pipeline, for how many are in flight.
 std::vector<std::vector<StagePlan>> plan_stages(const models::Model& model,
                                                 const Strategy& strategy,
                                                 const std::vector<cost::Device>& kinds,

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "strategies/memory.hpp"
 #include "strategies/schedule.hpp"
@@ -11,6 +12,11 @@ namespace {
 using cost::CollectiveOp;
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+/// Every member sends to the next one, the last one to the first.
+void close_rings(GroupCopies& copies) {
+  for (std::vector<int>& devices : copies) { devices.push_back(devices.front()); }
+}
 
 std::string at_stage(std::string_view what, int stage) {
   return std::string(what) + ", stage " + std::to_string(stage);
@@ -45,9 +51,9 @@ ResolvedStep TaskBuilder::resolve_comm(const Step& step, int stage, int replica)
     const int tensor = of_tensor ? members(c.group, i).front() : i;
     const CommKey key{c.stream, c.op, c.group,
                       (stage * replica_count(strategy_) + number) * strategy_.tensor + i, c.size};
-    resolved.work.push_back(
-        table_.comm(builder_.graph, key, label,
-                    group_copies(layout_, input_.folded, {tensor, replica, stage}, c.group)));
+    GroupCopies copies = group_copies(layout_, input_.folded, {tensor, replica, stage}, c.group);
+    if (c.op == CollectiveOp::send_recv) { close_rings(copies); }
+    resolved.work.push_back(table_.comm(builder_.graph, key, label, copies));
     resolved.group.push_back(group(std::move(slots)));
   }
   return resolved;
@@ -191,6 +197,33 @@ void TaskBuilder::reduce_bucket(const Bucket& bucket, int stage, int tensor) {
   for (const StepTasks& step : bucket.step) { builder_.edge(id, step.at(tensor)); }
   builder_.edge(last_sync_[slots.front()], id);
   for (const std::uint32_t s : slots) { last_sync_[s] = id; }
+}
+
+/// Parts of the tensor group that hold the same weights, and each found a part of their gradients.
+void TaskBuilder::reduce_shared(int stage) {
+  for (const SharedGradients& shared : input_.stages[index(stage)].shared) {
+    Step step;
+    step.comm = {CollectiveOp::all_reduce,
+                 {GroupAxis::tensor, shared.ranks.size, shared.ranks.stride},
+                 Stream::tp,
+                 shared.elements * Bytes{size_of(strategy_.precision.reduction)}};
+    for (int replica = 0; replica < replicas_; ++replica) { reduce_shared(step, stage, replica); }
+  }
+}
+
+void TaskBuilder::reduce_shared(const Step& step, int stage, int replica) {
+  const ResolvedStep resolved = resolve_comm(step, stage, replica);
+  for (std::size_t i = 0; i < resolved.work.size(); ++i) {
+    const TaskId id = builder_.add({.work = resolved.work[i],
+                                    .place = resolved.group[i],
+                                    .kind = TaskKind::comm,
+                                    .phase = Phase::gradient_sync,
+                                    .stream = Stream::tp});
+    for (const std::uint32_t me : builder_.graph.groups[resolved.group[i]]) {
+      after_last_phase(stage, replica, static_cast<int>(me) % tensor_, id);
+      builder_.edge(std::exchange(last_sync_[me], id), id);
+    }
+  }
 }
 
 /// Stages that hold copies of a tied embedding add up its gradients.   [arXiv:2104.04473, sec. 3.2]

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <ostream>
 
 #include <nlohmann/json.hpp>
@@ -71,6 +72,24 @@ Json histogram_json(const sim::Histogram& histogram) {
   return list;
 }
 
+Json traffic_json(const Report& r) {
+  Json list = Json::array();
+  for (const sim::TrafficRow& row : r.traffic) {
+    Json crossed = Json::array();
+    for (std::size_t kind = 0; kind < sim::kLinkKinds; ++kind) {
+      const double bytes = row.crossing[kind];
+      if (bytes <= 0) { continue; }
+      crossed.push_back({{"link", name_of(static_cast<cost::LinkKind>(kind))},
+                         {"bytes", std::llround(bytes)},
+                         {"share", bytes / row.sent}});
+    }
+    list.push_back({{"group", row.group},
+                    {"sent_bytes", std::llround(row.sent)},
+                    {"crosses", std::move(crossed)}});
+  }
+  return list;
+}
+
 Json async_json(const sim::AsyncReport& r) {
   Json json{{"iterations", r.iterations}, {"iterations_per_s", r.iterations_per_second}};
   json["worker_iterations_per_s"] = r.worker_rates;
@@ -93,6 +112,7 @@ Json report_json(const Answer& a) {
              {{"tensor", s.strategy.tensor},
               {"pipeline", s.strategy.pipeline},
               {"data", s.strategy.data},
+              {"context", s.strategy.context},
               {"chunks", s.strategy.chunks}}},
             {"step_time_s", r.step.value},
             {"samples_per_s", r.samples_per_second},
@@ -124,6 +144,8 @@ Json report_json(const Answer& a) {
   }
   json["stages"] = stages_json(r);
   json["communications"] = communications_json(r);
+  json["rank_order"] = s.strategy.order;
+  json["traffic"] = traffic_json(r);
   json["busiest_links"] = Json::array();
   for (const sim::ChannelLoad& c : r.busiest) {
     json["busiest_links"].push_back(

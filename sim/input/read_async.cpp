@@ -1,5 +1,6 @@
 #include "sim/input/read_async.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "sim/input/suggest.hpp"
@@ -75,8 +76,9 @@ void check_async(const Scenario& scenario, Problems& problems) {
                   .found = "\"forward\"",
                   .expected = "\"train\" with /strategy/data_parallel"});
   }
-  const std::int64_t phases = 2 * std::int64_t{s.async.iterations} *
-                              (scenario.workload.global_batch / scenario.workload.micro_batch);
+  const std::int64_t phases =
+      2 * std::int64_t{s.async.iterations} *
+      (scenario.workload.global_batch / std::max<std::int64_t>(1, scenario.workload.micro_batch));
   if (phases > kMostPhases) {
     problems.add({.path = "/strategy/data_parallel/iterations",
                   .found = std::to_string(s.async.iterations) + ", " + std::to_string(phases) +

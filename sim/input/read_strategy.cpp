@@ -9,6 +9,7 @@
 #include "sim/input/read_schedule.hpp"
 #include "sim/input/read_slices.hpp"
 #include "sim/input/read_stage_order.hpp"
+#include "sim/input/read_tensor_split.hpp"
 #include "sim/input/suggest.hpp"
 #include "strategies/layout.hpp"
 #include "strategies/schedule.hpp"
@@ -17,6 +18,7 @@ namespace tsim::sim {
 namespace {
 
 using models::DType;
+using strategies::ContextAttention;
 using strategies::Fidelity;
 using strategies::GradientSync;
 using strategies::LayerSplit;
@@ -31,6 +33,8 @@ constexpr std::array kFusions{models::Fusion::none, models::Fusion::framework,
 constexpr std::array kOptimizers{Optimizer::adam,         Optimizer::adamw, Optimizer::sgd,
                                  Optimizer::sgd_momentum, Optimizer::lamb,  Optimizer::adafactor,
                                  Optimizer::adam_8bit,    Optimizer::muon};
+constexpr std::array kAttentions{ContextAttention::ring, ContextAttention::all_gather,
+                                 ContextAttention::ulysses};
 constexpr std::array kSyncs{GradientSync::automatic, GradientSync::last, GradientSync::every};
 constexpr std::array kFidelities{Fidelity::aggregated, Fidelity::steps};
 
@@ -138,8 +142,12 @@ Strategy read_strategy(const Place& strategy, const Place& precision,
   s.data = read_degree(in.take("data"));
   s.async = read_async(in.take("data_parallel"));
   s.context = read_degree(in.take("context"));
+  s.context_attention =
+      read_choice<ContextAttention>(in.take("context_attention"), kAttentions, s.context_attention);
+  s.zigzag = read_flag(in.take("zigzag"), s.zigzag);
   read_pipeline(in, folder, s);
   read_slices(in.take("token_slices"), s);
+  read_tensor_split(in, s);
   read_layers(in.take("layers"), s);
   s.encoder_stages =
       static_cast<int>(read_count(in.take("encoder_stages"), kDegree, s.encoder_stages));
@@ -161,8 +169,7 @@ Strategy read_strategy(const Place& strategy, const Place& precision,
   s.order = read_order(in.take("order"));
   stage_order = read_stage_order(in.take("stage_order"), s);
   s.scatter_gather = read_flag(in.take("scatter_gather"), s.scatter_gather);
-  static constexpr std::array<std::string_view, 3> kCollectives{"auto", "ring", "tree"};
-  s.collective = kCollectives[read_choice(in.take("collective"), kCollectives, 0)];
+  read_collective(in.take("collective"), s);
   s.fidelity = read_choice<Fidelity>(in.take("fidelity"), kFidelities, s.fidelity);
   s.precision = read_precision(precision, s.optimizer);
   s.loss_scaling = read_flag(loss_scaling, s.precision.compute == DType::fp16);

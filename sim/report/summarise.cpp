@@ -8,6 +8,7 @@
 #include "sim/report/memory_verdict.hpp"
 #include "sim/report/rank_times.hpp"
 #include "sim/report/report.hpp"
+#include "sim/report/traffic.hpp"
 #include "strategies/memory.hpp"
 
 namespace tsim::sim {
@@ -284,6 +285,7 @@ Report summarise(const Scenario& scenario, const Simulation& simulation) {
   add_straggler(scenario, simulation, times, report);
   add_channels(scenario, simulation, report);
   add_communications(simulation, report);
+  report.traffic = traffic(simulation.graph, scenario.cluster.topology.channels);
   add_verdict(scenario, simulation.graph, peaks, report);
   add_parameter_bytes(scenario, simulation, report);
   add_critical_path(simulation, report);

@@ -67,7 +67,9 @@ void check_degrees(const Check& check, std::int64_t devices) {
 /// Heads and MLP are cut evenly over the tensor group [arXiv:1909.08053, sec. 3]. Of fewer
 /// key/value heads than ranks, several ranks hold the same one.
 void check_tensor(const Check& check) {
-  if (!check.clean({"/model", "/strategy/tensor"})) { return; }
+  if (!check.clean({"/model", "/strategy/tensor"}) || is_grid(check.scenario.strategy.grid)) {
+    return;
+  }
   const ModelConfig& m = check.scenario.model;
   const std::int64_t t = check.scenario.strategy.tensor;
   const auto divide = [&](std::int64_t n, const char* what) {
@@ -343,12 +345,14 @@ void check_scenario(const Scenario& scenario, std::int64_t devices, Problems& pr
   const Check check{scenario, read, problems};
   check_degrees(check, devices);
   check_tensor(check);
+  check_tensor_split(check);
   check_batch(check);
   check_layers(check);
   check_encoder_stages(check);
   check_schedule(check);
   check_sequence(check);
   check_sequence_parallel(check);
+  check_context(check);
   check_zero(check);
   check_mode(check);
   check_size(check);
