@@ -155,6 +155,9 @@ void check_layers(const Check& check) {
   if (parts > layers) {
     check.fail("/strategy/pipeline", text(parts) + what,
                "at most " + text(layers) + " (layers of the model)");
+  } else if (s.split == strategies::LayerSplit::fitting && parts > s.pipeline) {
+    check.fail("/strategy/layers", "\"fitting\" with " + text(s.chunks) + " chunks a stage",
+               "one chunk a stage", "layers = \"balanced\"");
   } else if (s.split == strategies::LayerSplit::list) {
     check_layer_list(check, layers, parts);
   } else if (s.split == strategies::LayerSplit::even && s.encoder_stages == 0 &&

@@ -89,12 +89,22 @@ TEST_CASE("names that are not known are errors with the nearest one") {
         Texts{"/strategy/schedule: found \"1b1f\", expected one of naive, gpipe, 1f1b, pipedream, "
               "pipedream_2bw, interleaved, breadth_first, zb_h1, zb_h2, zb_v, zb_auto, chimera, "
               "hanayo, dualpipe, dualpipe_v, terapipe, depth_first; hint: did you mean \"1f1b\"?"});
-  CHECK(problems_with({"/strategy/schedule=gpip"}) ==
-        Texts{"/strategy/schedule: found \"gpip\", expected one of naive, gpipe, 1f1b, pipedream, "
-              "pipedream_2bw, interleaved, breadth_first, zb_h1, zb_h2, zb_v, zb_auto, chimera, "
-              "hanayo, dualpipe, dualpipe_v, terapipe, depth_first; hint: did you mean \"gpipe\"?"});
+  CHECK(
+      problems_with({"/strategy/schedule=gpip"}) ==
+      Texts{"/strategy/schedule: found \"gpip\", expected one of naive, gpipe, 1f1b, pipedream, "
+            "pipedream_2bw, interleaved, breadth_first, zb_h1, zb_h2, zb_v, zb_auto, chimera, "
+            "hanayo, dualpipe, dualpipe_v, terapipe, depth_first; hint: did you mean \"gpipe\"?"});
   CHECK(problems_with({"/fold=aut"}) ==
         Texts{"/fold: found \"aut\", expected one of auto, none; hint: did you mean \"auto\"?"});
+}
+
+TEST_CASE("layers that have to fit are dealt to stages of one chunk") {
+  CHECK(read_with({"/strategy/layers=fitting"}).base.strategy.split ==
+        strategies::LayerSplit::fitting);
+  CHECK(problems_with(
+            {"/strategy/layers=fitting", "/strategy/schedule=interleaved", "/strategy/chunks=2"}) ==
+        Texts{"/strategy/layers: found \"fitting\" with 2 chunks a stage, expected one chunk a "
+              "stage; hint: layers = \"balanced\""});
 }
 
 TEST_CASE("depth first is another name of the interleaved order") {
