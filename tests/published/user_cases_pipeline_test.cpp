@@ -36,6 +36,11 @@ sim::Scenario eight_stages(const char* schedule, int chunks, int micro_batches,
   return s;
 }
 
+struct Case {
+  const char* schedule;
+  int chunks;
+};
+
 std::optional<Demand> demand(const char* schedule, int stages, int chunks, int micro_batches) {
   const Strategy s = pipeline(stages, schedule, chunks);
   return schedule_named(schedule)->demand(shape_of(s, micro_batches));
@@ -90,7 +95,10 @@ TEST_CASE("DualPipe refuses odd stages, odd micro-batches and fewer than 2p (Dua
 
 TEST_CASE("from the first task to the last ZB-H2 takes as long as ZB-H1 (pytorch PR #130210)") {
   const Phases phases{1, 2, 1};
-  for (const auto& [p, m, expected] : {std::array{4, 12, 39}, std::array{8, 24, 79}}) {
+  for (const auto& shape : {std::array{4, 12, 39}, std::array{8, 24, 79}}) {
+    const int p = shape[0];
+    const int m = shape[1];
+    const int expected = shape[2];
     CAPTURE(p);
     const Result h1 = run_on_star(pipeline(p, "zb_h1"), phases, m);
     const Result h2 = run_on_star(pipeline(p, "zb_h2"), phases, m);
@@ -148,10 +156,6 @@ TEST_CASE("a V puts the head beside the embedding, nothing else moves (zero-bubb
 
 TEST_CASE("four schedules on eight stages rank as measured (zero-bubble #21)") {
   // Measured: 55, 64, 66 and 67 samples/s, 48, 53, 57 and 79 GB. The last three speeds are close.
-  struct Case {
-    const char* schedule;
-    int chunks;
-  };
   const std::array cases{Case{"1f1b", 1}, Case{"zb_v", 2}, Case{"interleaved", 4},
                          Case{"zb_h2", 1}};
   std::vector<double> speed;
@@ -170,8 +174,9 @@ TEST_CASE("four schedules on eight stages rank as measured (zero-bubble #21)") {
 
 TEST_CASE("with many micro-batches all four are within 3 % (zero-bubble #21)") {
   const double plain = answer(eight_stages("1f1b", 1, 512, 512)).samples_per_second;
-  for (const auto& [schedule, chunks] :
-       {std::pair{"zb_v", 2}, std::pair{"interleaved", 4}, std::pair{"zb_h2", 1}}) {
+  for (const Case& c : {Case{"zb_v", 2}, Case{"interleaved", 4}, Case{"zb_h2", 1}}) {
+    const char* const schedule = c.schedule;
+    const int chunks = c.chunks;
     CAPTURE(schedule);
     const double speed = answer(eight_stages(schedule, chunks, 512, 512)).samples_per_second;
     CHECK(speed / plain == doctest::Approx(1).epsilon(0.03));
