@@ -19,10 +19,18 @@ std::int64_t elements_of(Shape::const_iterator from, Shape::const_iterator to) {
   return models::elements(Shape(from, to));
 }
 
+/// Whether rows of the tensor are picked, and not all of it is used for each token: embeddings,
+/// positions, token types. The bias of a product with several axes is none.
+bool is_table(const Op& op, const Tensor& tensor) {
+  return op.kind == OpKind::embedding || models::has_axis(tensor.shape, models::Axis::positions) ||
+         models::has_axis(tensor.shape, models::Axis::types);
+}
+
 /// How the operator uses the tensor: a product sums over its first axes, a table is looked up by
 /// the first.
 std::optional<Matrix> matrix_of(const Op& op, const Tensor& tensor) {
   if (tensor.shape.size() < 2) { return std::nullopt; }
+  if (op.kind != OpKind::matmul && !is_table(op, tensor)) { return std::nullopt; }
   auto summed = tensor.shape.begin() + 1;
   if (op.kind == OpKind::matmul) {
     const std::int64_t reduced = elements_of(op.space.end() - op.reduced, op.space.end());

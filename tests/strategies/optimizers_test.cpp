@@ -53,10 +53,19 @@ TEST_CASE("a GPT layer has four products, whose two sides are the summed and the
   CHECK(elements(shapes.products) == 12 * 768 * 768);
 }
 
+TEST_CASE("embeddings of words and positions and the head are tables") {
+  const auto config = models::model_named("gpt2").value();
+  const models::Model model = build_model(config, {.micro_batch = 1, .compute = DType::bf16});
+  const models::OpGraph& first = model.blocks.front().graph;
+  CHECK(weight_shapes(first).tables == std::vector<Matrix>{{1024, 768, 1}});
+  CHECK(word_embedding(first) == std::vector<Matrix>{{50257, 768, 1}});
+  CHECK(elements(word_embedding(model.blocks.back().graph)) == 50257 * 768);
+}
+
 TEST_CASE("tensor parallelism cuts the side that it splits") {
   const auto graph = shard(layer_of("gpt2").graph, {.tensor = 4, .heads = 12, .kv_heads = 12});
   CHECK(weight_shapes(graph).products ==
-        std::vector<Matrix>{{768, 576, 1}, {192, 768, 1}, {768, 768, 1}, {768, 768, 1}});
+        std::vector<Matrix>{{768, 576, 1}, {192, 768, 1}, {768, 768, 2}});
 }
 
 TEST_CASE("moments: Adam 2, momentum 1, SGD none, each fp32") {

@@ -53,7 +53,7 @@ ShardedBlock sharded(const models::Model& model, BlockKind kind, const Sharding&
 bool same(const std::vector<ShardComm>& derived, const std::vector<OpComm>& ruled, int tensor) {
   return std::equal(derived.begin(), derived.end(), ruled.begin(), ruled.end(),
                     [&](const ShardComm& a, const OpComm& b) {
-                      return a.op == b.op && a.kind == b.kind && a.size == b.size &&
+                      return a.op == b.op && a.kind == b.comm.op && a.size == b.comm.size &&
                              a.ranks == RankRun{1, tensor};
                     });
 }
