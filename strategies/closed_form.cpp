@@ -1,8 +1,11 @@
 #include "strategies/closed_form.hpp"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "cost/collectives.hpp"
+#include "strategies/gradient_norm.hpp"
 #include "strategies/layout.hpp"
 #include "strategies/schedule.hpp"
 
@@ -47,16 +50,25 @@ class Estimator {
         result.gradients = std::max(result.gradients, exposed_gradients(stage) + shared);
         if (!each) { result.optimizer = std::max(result.optimizer, optimizer_time(stage)); }
       }
+      if (waits_for_norm(s)) {
+        result.optimizer +=
+            collective(CollectiveOp::all_reduce, norm_ranks(layout_, s, 0), kNormSize);
+      }
     }
     result.step = result.pipeline + result.transfers + result.gradients + result.optimizer;
     return result;
   }
 
  private:
+  /// Layers ask for the same collectives over and over.
   Seconds collective(CollectiveOp op, const std::vector<int>& devices, Bytes size) {
-    const auto plan =
-        plan_collective(op, algorithm_of(in_.strategy, op), devices, size, in_.router);
-    return time_alone(plan, in_.topology, in_.router);
+    const auto [at, added] = known_.try_emplace({op, size, devices});
+    if (added) {
+      const auto plan =
+          plan_collective(op, algorithm_of(in_.strategy, op), devices, size, in_.router);
+      at->second = time_alone(plan, in_.topology, in_.router);
+    }
+    return at->second;
   }
 
   /// When a program's exits have ended, and when all that it sends has arrived.
@@ -135,9 +147,7 @@ class Estimator {
   }
 
   Seconds transfer_time() {
-    // Under sequence parallelism a rank's output is its part already.
-    const int cut =
-        in_.strategy.scatter_gather && !in_.strategy.sequence_parallel ? in_.strategy.tensor : 1;
+    const int cut = cuts_messages(in_.strategy) ? in_.strategy.tensor : 1;
     Seconds sum;
     for (int stage = 0; stage + 1 < in_.strategy.pipeline; ++stage) {
       const Bytes size = in_.stages[static_cast<std::size_t>(stage)].chunks.front().output;
@@ -212,6 +222,7 @@ class Estimator {
   const BuildInput& in_;
   Layout layout_;
   const Schedule* schedule_;
+  std::map<std::tuple<CollectiveOp, Bytes, std::vector<int>>, Seconds> known_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "strategies/gradient_norm.hpp"
 #include "strategies/schedule.hpp"
 
 namespace tsim::strategies {
@@ -25,11 +26,21 @@ class AlikeCheck {
 
   bool all_alike() {
     const std::vector<Place> places = simulated_places();
-    return std::all_of(places.begin(), places.end(),
-                       [this](const Place& place) { return alike_at(place); });
+    return norms_alike() && std::all_of(places.begin(), places.end(),
+                                        [this](const Place& place) { return alike_at(place); });
   }
 
  private:
+  /// The norm is added up by every replica at once, unless all ranks do it together.
+  bool norms_alike() {
+    if (!axes_.data || !waits_for_norm(strategy_) || shard_count(strategy_) > 1) { return true; }
+    GroupCopies copies;
+    for (int r = 0; r < layout_.replicas(); ++r) {
+      copies.push_back(norm_ranks(layout_, strategy_, r));
+    }
+    return copies.front().size() < 2 || table_.alike(CollectiveOp::all_reduce, copies, kNormSize);
+  }
+
   std::vector<Place> simulated_places() const {
     const int replicas = axes_.data ? 1 : replica_count(strategy_);
     const int tensors = axes_.tensor ? 1 : strategy_.tensor;

@@ -80,10 +80,24 @@ struct Units {
   int from = 0, to = 0;  // of the chain
 };
 
-/// `embedding_user`: the unit whose backward is the last to add to the word embedding's gradient on
-/// this stage.
-ChunkPlan plan_chunk(const Chain& chain, Units units, int embedding_user, const Strategy& strategy,
+struct ChunkSpec {
+  Units units;
+  int embedding_user = -1;  // whose backward is the last to add to the word embedding's gradient on
+                            // this stage
+  bool gathers_input = false, gathers_gradient = false;  // which arrive cut over the tensor group
+};
+
+/// The pieces of a message that arrive on each rank of the tensor group are put together
+/// [arXiv:2104.04473, sec. 4.1].
+void gather_first(Phase phase, Bytes size, int tensor, std::vector<Piece>& pieces) {
+  const Communication gather{
+      cost::CollectiveOp::all_gather, {GroupAxis::tensor, tensor}, Stream::tp, size};
+  pieces.insert(pieces.begin(), comm_piece(PieceKind::comm, phase, gather));
+}
+
+ChunkPlan plan_chunk(const Chain& chain, const ChunkSpec& spec, const Strategy& strategy,
                      const cost::Device& device) {
+  const Units units = spec.units;
   ChunkPlan plan;
   std::vector<ChunkBlock> blocks;
   bool has_encoder_output = false;  // the decoder's embedding keeps it
@@ -97,7 +111,7 @@ ChunkPlan plan_chunk(const Chain& chain, Units units, int embedding_user, const 
     plan.layers += is_layer(kind) ? 1 : 0;
     encoder_output = std::max(encoder_output, b.memory);
     has_encoder_output = has_encoder_output || kind == BlockKind::decoder_embedding;
-    blocks.push_back({&b, u == embedding_user});
+    blocks.push_back({&b, u == spec.embedding_user});
     plan.activations += b.activations;
     plan.logits += b.logits;
     plan.weight_activations += b.weight_activations;
@@ -108,6 +122,20 @@ ChunkPlan plan_chunk(const Chain& chain, Units units, int embedding_user, const 
   }
   // A stage of decoder layers alone keeps a copy of its own of what the encoder made.
   if (!has_encoder_output) { plan.activations += encoder_output; }
+  BlockPlan first;
+  if (spec.gathers_input) {
+    const BlockPlan& before = chain.plan_of(units.from - 1);
+    first = *blocks.front().plan;
+    gather_first(Phase::forward, before.output + before.memory, strategy.tensor, first.forward);
+    blocks.front().plan = &first;
+  }
+  BlockPlan last;
+  if (spec.gathers_gradient) {
+    last = *blocks.back().plan;
+    gather_first(Phase::backward, plan.output, strategy.tensor, last.backward);
+    gather_first(Phase::input_grad, plan.output, strategy.tensor, last.input_grad);
+    blocks.back().plan = &last;
+  }
   add_programs(blocks, strategy, device, plan);
   return plan;
 }
@@ -154,6 +182,12 @@ std::vector<int> first_layers(const std::vector<int>& counts) {
   return first;
 }
 
+/// Whether the part that is `offset` after the seat's is on another stage.
+bool sends(const PipelineShape& shape, Seat seat, int offset) {
+  const auto other = neighbour(shape, seat, offset);
+  return other && other->stage != seat.stage;
+}
+
 /// Plans the chunks of one stage. What enters them is not known yet.
 StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const Strategy& strategy,
                      const cost::Device& device, int stage_index) {
@@ -162,7 +196,12 @@ StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const S
   StagePlan stage;
   for (int chunk = 0; chunk < shape.chunks; ++chunk) {
     const Units units = units_of(bounds, part_of(shape, {stage_index, chunk}));
-    stage.chunks.push_back(plan_chunk(chain, units, embedding_user, strategy, device));
+    const bool cut = cuts_messages(strategy) && strategy.tensor > 1;
+    const ChunkSpec spec{.units = units,
+                         .embedding_user = embedding_user,
+                         .gathers_input = cut && sends(shape, {stage_index, chunk}, -1),
+                         .gathers_gradient = cut && sends(shape, {stage_index, chunk}, 1)};
+    stage.chunks.push_back(plan_chunk(chain, spec, strategy, device));
     for (int u = units.from; u < units.to; ++u) {
       stage.elements += chain.plan_of(u).weights.own;
       add(stage.shapes, chain.plan_of(u).shapes);

@@ -24,7 +24,7 @@ struct ChunkPlan {
   Program last_backward;  // of the last micro-batch: cut where gradient buckets are complete
   Program input_grad, weight_grad;  // the backward in two parts
   Program last_weight_grad;         // cut like last_backward
-  Program first_forward;  // of the first micro-batch: gathers weights (overlap_parameters)
+  Program first_forward;  // of the first micro-batch: gathers weights; empty: like the others
   Bytes input, output;    // activations from the chunk before and to the one after
   Bytes activations;      // kept from forward to backward, one micro-batch
   Bytes logits;           // the same, of the loss

@@ -82,4 +82,8 @@ std::string_view algorithm_of(const Strategy& strategy, cost::CollectiveOp op) {
       op, chosen == strategy.collective_of.end() ? strategy.collective : chosen->second);
 }
 
+bool cuts_messages(const Strategy& strategy) {
+  return strategy.scatter_gather && !strategy.sequence_parallel;
+}
+
 }  // namespace tsim::strategies

@@ -146,6 +146,10 @@ struct Strategy {
 /// The algorithm that the strategy wants for `op`, or "auto".
 std::string_view algorithm_of(const Strategy& strategy, cost::CollectiveOp op);
 
+/// Whether messages between stages are cut over the tensor group. Where activations are divided
+/// already a rank's output is its part.
+bool cuts_messages(const Strategy& strategy);
+
 /// Ranks that hold the same part of the model along a pipeline: d c.
 constexpr int replica_count(const Strategy& s) { return s.data * s.context; }
 /// Whether context ranks have unequal work: those later in the sequence attend to more.

@@ -106,6 +106,7 @@ TaskGraph TaskBuilder::build() && {
       reduce_shared(stage);
     }
     reduce_embedding();
+    add_norm();
     for (int stage = 0; stage < strategy_.pipeline && !steps_each(strategy_); ++stage) {
       step_optimizer(stage);
     }

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "strategies/memory.hpp"
 #include "strategies/schedule.hpp"
@@ -62,8 +61,7 @@ ResolvedStep TaskBuilder::resolve_comm(const Step& step, int stage, int replica)
 Bytes TaskBuilder::message_size(int stage, const Action& action) const {
   const ChunkPlan& plan = chunk_of({stage, action.chunk}, action.micro_batch % slices());
   const Bytes size = action.phase == Phase::forward ? plan.output : plan.input;
-  // Under sequence parallelism a rank's output is its part already.
-  if (!strategy_.scatter_gather || strategy_.sequence_parallel) { return size; }
+  if (!cuts_messages(strategy_)) { return size; }
   return Bytes{(size.value + strategy_.tensor - 1) / strategy_.tensor};
 }
 
@@ -197,33 +195,6 @@ void TaskBuilder::reduce_bucket(const Bucket& bucket, int stage, int tensor) {
   for (const StepTasks& step : bucket.step) { builder_.edge(id, step.at(tensor)); }
   builder_.edge(last_sync_[slots.front()], id);
   for (const std::uint32_t s : slots) { last_sync_[s] = id; }
-}
-
-/// Parts of the tensor group that hold the same weights, and each found a part of their gradients.
-void TaskBuilder::reduce_shared(int stage) {
-  for (const SharedGradients& shared : input_.stages[index(stage)].shared) {
-    Step step;
-    step.comm = {CollectiveOp::all_reduce,
-                 {GroupAxis::tensor, shared.ranks.size, shared.ranks.stride},
-                 Stream::tp,
-                 shared.elements * Bytes{size_of(strategy_.precision.reduction)}};
-    for (int replica = 0; replica < replicas_; ++replica) { reduce_shared(step, stage, replica); }
-  }
-}
-
-void TaskBuilder::reduce_shared(const Step& step, int stage, int replica) {
-  const ResolvedStep resolved = resolve_comm(step, stage, replica);
-  for (std::size_t i = 0; i < resolved.work.size(); ++i) {
-    const TaskId id = builder_.add({.work = resolved.work[i],
-                                    .place = resolved.group[i],
-                                    .kind = TaskKind::comm,
-                                    .phase = Phase::gradient_sync,
-                                    .stream = Stream::tp});
-    for (const std::uint32_t me : builder_.graph.groups[resolved.group[i]]) {
-      after_last_phase(stage, replica, static_cast<int>(me) % tensor_, id);
-      builder_.edge(std::exchange(last_sync_[me], id), id);
-    }
-  }
 }
 
 /// Stages that hold copies of a tied embedding add up its gradients.   [arXiv:2104.04473, sec. 3.2]

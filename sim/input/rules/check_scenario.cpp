@@ -1,7 +1,7 @@
 #include "sim/input/rules/check_scenario.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <numeric>
 #include <string_view>
 #include <vector>
@@ -35,31 +35,33 @@ void check_degrees(const Check& check, std::int64_t devices) {
   std::vector<Degree> degrees{
       {"tensor", strategy.tensor}, {"pipeline", strategy.pipeline}, {"data", strategy.data}};
   if (strategy.context > 1) { degrees.push_back({"context", strategy.context}); }
-  double product = 1;  // whole, but perhaps more than 64 bits
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  std::int64_t product = 1;
+  bool countable = true;  // in 64 bits
   std::string names;
   std::string sizes;
   for (const Degree& d : degrees) {
-    product *= d.size;
+    countable = countable && product <= kMost / d.size;
+    if (countable) { product *= d.size; }
     names += (names.empty() ? "" : "*") + std::string(d.name);
     sizes += (sizes.empty() ? "" : "*") + text(d.size);
   }
   const std::int64_t servers = strategy.async.servers;
-  const auto ranks = static_cast<double>(devices - servers);
-  if (product == ranks) { return; }
+  const std::int64_t ranks = devices - servers;
+  if (countable && product == ranks) { return; }
   std::string hint;
   for (const char* name : {"data", "pipeline", "tensor"}) {
     const auto at = std::ranges::find_if(
         degrees, [name](const Degree& d) { return std::string_view(d.name) == name; });
-    const double others = product / at->size;
-    const double needed = ranks / others;
-    if (hint.empty() && needed >= 1 && needed == std::floor(needed)) {
-      hint = std::string(name) + " = " + text(std::llround(needed)) + " gives " + text(devices);
+    const std::int64_t others = product / at->size;
+    if (countable && hint.empty() && ranks > 0 && ranks % others == 0) {
+      hint = std::string(name) + " = " + text(ranks / others) + " gives " + text(devices);
     }
   }
   check.fail(
       "/strategy",
-      names + " = " + sizes + " = " + (product < 9e15 ? text(std::llround(product)) : "more"),
-      text(devices - servers) +
+      names + " = " + sizes + " = " + (countable ? text(product) : "more than 64 bits count"),
+      text(ranks) +
           (servers > 0 ? " (devices in /cluster but for the servers)" : " (devices in /cluster)"),
       hint);
 }

@@ -113,7 +113,7 @@ void check_tensor_split(const Check& check) {
   if (!check.clean({"/model", "/strategy", "/workload/micro_batch"})) { return; }
   const Scenario& s = check.scenario;
   const std::int64_t rows = s.workload.micro_batch * tokens_of(s.model, s.workload);
-  if (s.strategy.tensor_chunks > rows) {
+  if (rows > 0 && s.strategy.tensor_chunks > rows) {
     check.fail("/strategy/tensor_chunks", text(s.strategy.tensor_chunks),
                "at most " + text(rows) + " (tokens of a micro-batch)");
   }
