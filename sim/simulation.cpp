@@ -1,6 +1,10 @@
 #include "sim/simulation.hpp"
 
+#include <algorithm>
+
+#include "sim/run_async.hpp"
 #include "sim/simulate.hpp"
+#include "sim/slices.hpp"
 #include "sim/steps/simulate_steps.hpp"
 
 namespace tsim::sim {
@@ -14,6 +18,23 @@ models::BuildOptions build_options(const Scenario& s) {
           .flash_attention = s.strategy.flash_attention,
           .dropout = s.workload.dropout && s.workload.training,
           .loss = s.workload.training};
+}
+
+/// With every stage as slow as its slowest rank.
+strategies::ClosedForm closed_form_of(const strategies::BuildInput& input, const Scenario& s) {
+  const auto slowed =
+      strategies::slowed_plans(input.stages, strategies::Layout(s.strategy), s.slowdown);
+  return strategies::closed_form({.strategy = input.strategy,
+                                  .stages = slowed,
+                                  .topology = input.topology,
+                                  .router = input.router,
+                                  .micro_batches = input.micro_batches,
+                                  .training = input.training,
+                                  .folded = input.folded,
+                                  .reserved = input.reserved,
+                                  .kinds = input.kinds,
+                                  .context_variants = input.context_variants,
+                                  .slices = input.slices});
 }
 
 /// Each kind of device `variants` times, one after another.
@@ -46,7 +67,8 @@ Simulation run_scenario(const Scenario& scenario) {
   result.model = build_model(scenario.model, build_options(scenario));
   const auto present = with_variants(
       kinds_of_stages(strategies::Layout(scenario.strategy), topology.device_kind), variants);
-  auto plans = plan_stages(result.model, scenario.strategy, kinds, present);
+  auto plans = plan_stages(result.model, scenario.strategy, kinds, present,
+                           static_cast<int>(micro_batches(scenario)));
   result.stages = slowest_plans(plans, present);
   std::vector<strategies::KindPlan> by_kind;
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
@@ -54,22 +76,34 @@ Simulation run_scenario(const Scenario& scenario) {
   }
   cost::Router router(topology);
   const bool steps = scenario.strategy.fidelity == strategies::Fidelity::steps;
-  if (scenario.fold == Fold::automatic && !steps) {
-    result.folded =
-        foldable_axes(scenario.strategy, scenario.model.causal, result.stages, topology, router);
+  const bool in_collectives = !scenario.strategy.async.through_servers;
+  if (scenario.fold == Fold::automatic && !steps && in_collectives) {
+    result.folded = fold_alike(
+        foldable_axes(scenario.strategy, scenario.model.causal, result.stages, topology, router),
+        strategies::Layout(scenario.strategy), scenario.slowdown);
   }
-  const strategies::BuildInput input{.strategy = scenario.strategy,
-                                     .stages = result.stages,
-                                     .topology = topology,
-                                     .router = router,
-                                     .micro_batches = static_cast<int>(micro_batches(scenario)),
-                                     .training = scenario.workload.training,
-                                     .folded = result.folded,
-                                     .reserved = kinds.front().reserved,
-                                     .kinds = by_kind,
-                                     .context_variants = variants};
-  result.closed_form = strategies::closed_form(input);
+  Slices slices = token_slices(scenario, result.model.options, result.stages);
+  result.slice_tokens = std::move(slices.tokens);
+  const std::size_t pieces = std::max<std::size_t>(1, slices.stages.size());
+  const strategies::BuildInput input{
+      .strategy = scenario.strategy,
+      .stages = result.stages,
+      .topology = topology,
+      .router = router,
+      .micro_batches = static_cast<int>(micro_batches(scenario) * static_cast<int>(pieces)),
+      .training = scenario.workload.training,
+      .folded = result.folded,
+      .reserved = kinds.front().reserved,
+      .kinds = by_kind,
+      .context_variants = variants,
+      .slices = slices.stages};
+  if (!in_collectives) {
+    run_async(input, scenario, result);
+    return result;
+  }
+  result.closed_form = closed_form_of(input, scenario);
   result.graph = strategies::build_tasks(input);
+  slow_ranks(result.graph, scenario.slowdown);
   result.timeline =
       steps ? simulate_steps(result.graph, router) : simulate(result.graph, topology.channels);
   return result;

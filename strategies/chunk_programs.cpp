@@ -70,7 +70,7 @@ class ProgramsOf {
     plan.gathers = true;
     plan.comm = gather.comm;
     plan.wire_bytes = gather.bytes;
-    plan.held = Bytes{size_of(s_.precision.compute)};
+    plan.held = Bytes{size_of(kept_weights(s_.precision))};
     plan.ahead = s_.zero.prefetch;
     const bool next_is_backward = s_.pipeline == 1 && s_.chunks == 1;
     plan.keeps_last = !backward && next_is_backward;

@@ -64,6 +64,14 @@ Json communications_json(const Report& r) {
   return list;
 }
 
+Json histogram_json(const sim::Histogram& histogram) {
+  Json list = Json::array();
+  for (const auto& [value, n] : histogram) {
+    list.push_back({{"value", value}, {"iterations", n}});
+  }
+  return list;
+}
+
 Json traffic_json(const Report& r) {
   Json list = Json::array();
   for (const sim::TrafficRow& row : r.traffic) {
@@ -101,6 +109,16 @@ Json lookups_json(const Report& r) {
   return json;
 }
 
+Json async_json(const sim::AsyncReport& r) {
+  Json json{{"iterations", r.iterations}, {"iterations_per_s", r.iterations_per_second}};
+  json["worker_iterations_per_s"] = r.worker_rates;
+  json["staleness_mean"] = sim::mean(r.staleness);
+  json["staleness"] = histogram_json(r.staleness);
+  json["clocks_ahead_mean"] = sim::mean(r.ahead);
+  json["clocks_ahead"] = histogram_json(r.ahead);
+  return json;
+}
+
 Json report_json(const Answer& a) {
   const Report& r = a.report;
   const sim::Scenario& s = *a.scenario;
@@ -127,6 +145,22 @@ Json report_json(const Answer& a) {
   json["exposed_communication_fraction"] = r.exposed_fraction;
   json["bubble_fraction"] = r.bubble_fraction;
   json["closed_form_step_time_s"] = r.closed_form ? Json(r.closed_form->value) : Json(nullptr);
+  if (!s.strategy.stage_places.empty()) { json["stage_places"] = s.strategy.stage_places; }
+  if (!r.slice_tokens.empty()) { json["slice_tokens"] = r.slice_tokens; }
+  if (r.parameter_bytes) {
+    json["bytes_per_parameter"] = {{"weights", r.parameter_bytes->weights},
+                                   {"gradients", r.parameter_bytes->gradients},
+                                   {"optimizer", r.parameter_bytes->optimizer}};
+  }
+  if (r.async) { json["data_parallel"] = async_json(*r.async); }
+  if (r.straggler) {
+    json["straggler"] = {{"rank", r.straggler->rank},
+                         {"device", r.straggler->device},
+                         {"slowdown", r.straggler->slowdown},
+                         {"added_s", r.straggler->added.value},
+                         {"others_idle_mean_s", r.straggler->others_idle.value},
+                         {"others_idle_most_s", r.straggler->most_idle.value}};
+  }
   json["stages"] = stages_json(r);
   json["communications"] = communications_json(r);
   json["rank_order"] = s.strategy.order;
