@@ -1,6 +1,10 @@
 #include "sim/simulation.hpp"
 
+#include <algorithm>
+
+#include "sim/run_async.hpp"
 #include "sim/simulate.hpp"
+#include "sim/slices.hpp"
 #include "sim/steps/simulate_steps.hpp"
 
 namespace tsim::sim {
@@ -16,15 +20,55 @@ models::BuildOptions build_options(const Scenario& s) {
           .loss = s.workload.training};
 }
 
+/// With every stage as slow as its slowest rank.
+strategies::ClosedForm closed_form_of(const strategies::BuildInput& input, const Scenario& s) {
+  const auto slowed =
+      strategies::slowed_plans(input.stages, strategies::Layout(s.strategy), s.slowdown);
+  return strategies::closed_form({.strategy = input.strategy,
+                                  .stages = slowed,
+                                  .topology = input.topology,
+                                  .router = input.router,
+                                  .micro_batches = input.micro_batches,
+                                  .training = input.training,
+                                  .folded = input.folded,
+                                  .reserved = input.reserved,
+                                  .kinds = input.kinds,
+                                  .context_variants = input.context_variants,
+                                  .slices = input.slices});
+}
+
+/// Each kind of device `variants` times, one after another.
+std::vector<cost::Device> repeated(const std::vector<cost::Device>& kinds, int variants) {
+  std::vector<cost::Device> list;
+  for (const cost::Device& kind : kinds) {
+    list.insert(list.end(), static_cast<std::size_t>(variants), kind);
+  }
+  return list;
+}
+
+std::vector<std::vector<int>> with_variants(const std::vector<std::vector<int>>& kinds_by_stage,
+                                            int variants) {
+  std::vector<std::vector<int>> list(kinds_by_stage.size());
+  for (std::size_t stage = 0; stage < list.size(); ++stage) {
+    for (const int kind : kinds_by_stage[stage]) {
+      for (int v = 0; v < variants; ++v) { list[stage].push_back(kind * variants + v); }
+    }
+  }
+  return list;
+}
+
 }  // namespace
 
 Simulation run_scenario(const Scenario& scenario) {
-  const std::vector<cost::Device>& kinds = scenario.cluster.devices;
   const cost::Topology& topology = scenario.cluster.topology;
+  const int variants = strategies::context_variants(scenario.strategy, scenario.model.causal);
+  const std::vector<cost::Device> kinds = repeated(scenario.cluster.devices, variants);
   Simulation result;
   result.model = build_model(scenario.model, build_options(scenario));
-  const auto present = kinds_of_stages(strategies::Layout(scenario.strategy), topology.device_kind);
-  auto plans = plan_stages(result.model, scenario.strategy, kinds, present);
+  const auto present = with_variants(
+      kinds_of_stages(strategies::Layout(scenario.strategy), topology.device_kind), variants);
+  auto plans = plan_stages(result.model, scenario.strategy, kinds, present,
+                           static_cast<int>(micro_batches(scenario)));
   result.stages = slowest_plans(plans, present);
   std::vector<strategies::KindPlan> by_kind;
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
@@ -32,20 +76,34 @@ Simulation run_scenario(const Scenario& scenario) {
   }
   cost::Router router(topology);
   const bool steps = scenario.strategy.fidelity == strategies::Fidelity::steps;
-  if (scenario.fold == Fold::automatic && !steps) {
-    result.folded = foldable_axes(scenario.strategy, result.stages, topology, router);
+  const bool in_collectives = !scenario.strategy.async.through_servers;
+  if (scenario.fold == Fold::automatic && !steps && in_collectives) {
+    result.folded = fold_alike(
+        foldable_axes(scenario.strategy, scenario.model.causal, result.stages, topology, router),
+        strategies::Layout(scenario.strategy), scenario.slowdown);
   }
-  const strategies::BuildInput input{.strategy = scenario.strategy,
-                                     .stages = result.stages,
-                                     .topology = topology,
-                                     .router = router,
-                                     .micro_batches = static_cast<int>(micro_batches(scenario)),
-                                     .training = scenario.workload.training,
-                                     .folded = result.folded,
-                                     .reserved = kinds.front().reserved,
-                                     .kinds = by_kind};
-  result.closed_form = strategies::closed_form(input);
+  Slices slices = token_slices(scenario, result.model.options, result.stages);
+  result.slice_tokens = std::move(slices.tokens);
+  const std::size_t pieces = std::max<std::size_t>(1, slices.stages.size());
+  const strategies::BuildInput input{
+      .strategy = scenario.strategy,
+      .stages = result.stages,
+      .topology = topology,
+      .router = router,
+      .micro_batches = static_cast<int>(micro_batches(scenario) * static_cast<int>(pieces)),
+      .training = scenario.workload.training,
+      .folded = result.folded,
+      .reserved = kinds.front().reserved,
+      .kinds = by_kind,
+      .context_variants = variants,
+      .slices = slices.stages};
+  if (!in_collectives) {
+    run_async(input, scenario, result);
+    return result;
+  }
+  result.closed_form = closed_form_of(input, scenario);
   result.graph = strategies::build_tasks(input);
+  slow_ranks(result.graph, scenario.slowdown);
   result.timeline =
       steps ? simulate_steps(result.graph, router) : simulate(result.graph, topology.channels);
   return result;

@@ -25,12 +25,17 @@ struct BuildInput {
   const std::vector<StagePlan>& stages;
   const cost::Topology& topology;
   cost::Router& router;
-  int micro_batches = 1;  // of one pipeline
+  int micro_batches = 1;  // of one pipeline; with slices, slices of all of them
   bool training = true;
   FoldedAxes folded;
   Bytes reserved;                        // of a device's memory: context and libraries
   std::span<const KindPlan> kinds = {};  // by kind of device; none: all ranks are as `stages` and
                                          // `reserved` say
+  int context_variants = 1;              // entries of `kinds` for each kind of device: one for each
+                                         // context rank where they differ
+  /// By slice of a sample's tokens, the stages' plans of its phases; none: samples are whole.
+  /// Micro-batch i is slice i modulo their number. One kind of device.
+  std::span<const std::vector<StagePlan>> slices = {};
 };
 
 /// One iteration: every phase of the schedule in its order on each rank, activations and their

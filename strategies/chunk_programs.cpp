@@ -70,7 +70,7 @@ class ProgramsOf {
     plan.gathers = true;
     plan.comm = gather.comm;
     plan.wire_bytes = gather.bytes;
-    plan.held = Bytes{size_of(s_.precision.compute)};
+    plan.held = Bytes{size_of(kept_weights(s_.precision))};
     plan.ahead = s_.zero.prefetch;
     const bool next_is_backward = s_.pipeline == 1 && s_.chunks == 1;
     plan.keeps_last = !backward && next_is_backward;
@@ -121,7 +121,7 @@ void add_programs(std::span<const ChunkBlock> blocks, const Strategy& strategy,
   const BucketLimits each = make.buckets(false);
   const BucketLimits last = make.buckets(true);
   plan.forward = make.forward(false);
-  plan.first_forward = make.forward(true);
+  if (strategy.overlap_parameters) { plan.first_forward = make.forward(true); }
   plan.backward = make.backward(&BlockPlan::backward, Phase::backward, each);
   plan.last_backward = make.backward(&BlockPlan::backward, Phase::backward, last);
   plan.input_grad = make.backward(&BlockPlan::input_grad, Phase::input_grad, {});

@@ -5,8 +5,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "cost/algorithm_choice.hpp"
-
 namespace tsim::strategies {
 namespace {
 
@@ -30,6 +28,12 @@ double slowest(const std::vector<Flow>& flows, const Loads& loads, const cost::T
   return worst;
 }
 
+/// A ring of messages ends where it began.
+std::int32_t ranks_in(const std::vector<int>& devices) {
+  const bool closed = devices.size() > 1 && devices.front() == devices.back();
+  return static_cast<std::int32_t>(devices.size()) - (closed ? 1 : 0);
+}
+
 }  // namespace
 
 std::vector<Flow> CommTable::flows(const cost::CollectivePlan& plan) {
@@ -45,18 +49,20 @@ std::uint32_t CommTable::comm(TaskGraph& graph, const CommKey& key, const std::s
                               const GroupCopies& copies) {
   const auto found = known_.find(key);
   if (found != known_.end()) { return found->second; }
-  const cost::CollectivePlan plan = plan_collective(
-      key.op, cost::algorithm_or_auto(key.op, algorithm_), copies.front(), key.payload, *router_);
+  const cost::CollectivePlan plan = plan_collective(key.op, algorithm_of(*strategy_, key.op),
+                                                    copies.front(), key.payload, *router_);
   Comm comm{.label = label,
             .algorithm = plan.algorithm,
             .stream = key.stream,
-            .ranks = static_cast<std::int32_t>(copies.front().size()),
+            .ranks = ranks_in(copies.front()),
             .payload = key.payload,
             .latency = plan.latency,
             .flows = flows(plan),
             .op = key.op,
             .devices = copies.front(),
             .costs = plan.costs};
+  comm.own_flows = static_cast<std::uint32_t>(comm.flows.size());
+  comm.copies = static_cast<std::int32_t>(copies.size());
   std::unordered_set<cost::ChannelId> own;
   for (const Flow& flow : comm.flows) { own.insert(flow.channels.begin(), flow.channels.end()); }
   for (std::size_t i = 1; i < copies.size(); ++i) {
@@ -78,8 +84,7 @@ bool CommTable::alike(cost::CollectiveOp op, const GroupCopies& copies, Bytes pa
   std::vector<double> latencies;
   Loads loads;
   for (const std::vector<int>& devices : copies) {
-    const auto plan =
-        plan_collective(op, cost::algorithm_or_auto(op, algorithm_), devices, payload, *router_);
+    const auto plan = plan_collective(op, algorithm_of(*strategy_, op), devices, payload, *router_);
     all.push_back(flows(plan));
     latencies.push_back(plan.latency.value);
     add_loads(all.back(), loads);

@@ -9,6 +9,7 @@
 
 #include "cost/collectives.hpp"
 #include "strategies/rank_group.hpp"
+#include "strategies/strategy.hpp"
 #include "strategies/task_graph.hpp"
 
 namespace tsim::strategies {
@@ -28,8 +29,8 @@ struct CommKey {
 
 class CommTable {
  public:
-  CommTable(const cost::Topology& topology, cost::Router& router, std::string algorithm)
-      : topology_(&topology), router_(&router), algorithm_(std::move(algorithm)) {}
+  CommTable(const cost::Topology& topology, cost::Router& router, const Strategy& strategy)
+      : topology_(&topology), router_(&router), strategy_(&strategy) {}
 
   /// Index in `graph.comms` of the communication, planned at its first use.
   std::uint32_t comm(TaskGraph& graph, const CommKey& key, const std::string& label,
@@ -42,7 +43,7 @@ class CommTable {
   std::vector<Flow> flows(const cost::CollectivePlan& plan);
   const cost::Topology* topology_;
   cost::Router* router_;
-  std::string algorithm_;
+  const Strategy* strategy_;
   std::map<CommKey, std::uint32_t> known_;
 };
 

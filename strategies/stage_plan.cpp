@@ -1,14 +1,17 @@
 #include "strategies/stage_plan.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
-#include "cost/roofline.hpp"
 #include "strategies/block_plan.hpp"
 #include "strategies/chunk_programs.hpp"
 #include "strategies/deal.hpp"
+#include "strategies/fit_layers.hpp"
 #include "strategies/memory.hpp"
+#include "strategies/optimizers.hpp"
 #include "strategies/schedule.hpp"
+#include "strategies/tensor/statistics.hpp"
 
 namespace tsim::strategies {
 namespace {
@@ -32,15 +35,13 @@ struct Chain {
   }
 };
 
-Chain make_chain(const models::Model& model, const Strategy& strategy, const cost::Device& device) {
+Chain make_chain(const models::Model& model, const Strategy& strategy, const cost::Device& device,
+                 int context_rank = -1) {
   Chain chain;
-  const Sharding sharding{.tensor = strategy.tensor,
-                          .sequence_parallel = strategy.sequence_parallel,
-                          .heads = model.config.heads,
-                          .kv_heads = model.config.kv_heads};
+  const TensorSplit split = tensor_split(model, strategy, context_rank);
   int begin = 0;
   for (const models::Block& block : model.blocks) {
-    chain.plans.push_back(plan_block(block, sharding, strategy, device));
+    chain.plans.push_back(plan_block(block, split, strategy, device));
     chain.kinds.push_back(block.kind);
     for (int copy = 0; copy < block.count; ++copy) {
       chain.units.push_back(static_cast<int>(chain.plans.size()) - 1);
@@ -79,10 +80,24 @@ struct Units {
   int from = 0, to = 0;  // of the chain
 };
 
-/// `embedding_user`: the unit whose backward is the last to add to the word embedding's gradient on
-/// this stage.
-ChunkPlan plan_chunk(const Chain& chain, Units units, int embedding_user, const Strategy& strategy,
+struct ChunkSpec {
+  Units units;
+  int embedding_user = -1;  // whose backward is the last to add to the word embedding's gradient on
+                            // this stage
+  bool gathers_input = false, gathers_gradient = false;  // which arrive cut over the tensor group
+};
+
+/// The pieces of a message that arrive on each rank of the tensor group are put together
+/// [arXiv:2104.04473, sec. 4.1].
+void gather_first(Phase phase, Bytes size, int tensor, std::vector<Piece>& pieces) {
+  const Communication gather{
+      cost::CollectiveOp::all_gather, {GroupAxis::tensor, tensor}, Stream::tp, size};
+  pieces.insert(pieces.begin(), comm_piece(PieceKind::comm, phase, gather));
+}
+
+ChunkPlan plan_chunk(const Chain& chain, const ChunkSpec& spec, const Strategy& strategy,
                      const cost::Device& device) {
+  const Units units = spec.units;
   ChunkPlan plan;
   std::vector<ChunkBlock> blocks;
   bool has_encoder_output = false;  // the decoder's embedding keeps it
@@ -96,7 +111,7 @@ ChunkPlan plan_chunk(const Chain& chain, Units units, int embedding_user, const 
     plan.layers += is_layer(kind) ? 1 : 0;
     encoder_output = std::max(encoder_output, b.memory);
     has_encoder_output = has_encoder_output || kind == BlockKind::decoder_embedding;
-    blocks.push_back({&b, u == embedding_user});
+    blocks.push_back({&b, u == spec.embedding_user});
     plan.activations += b.activations;
     plan.logits += b.logits;
     plan.weight_activations += b.weight_activations;
@@ -107,19 +122,27 @@ ChunkPlan plan_chunk(const Chain& chain, Units units, int embedding_user, const 
   }
   // A stage of decoder layers alone keeps a copy of its own of what the encoder made.
   if (!has_encoder_output) { plan.activations += encoder_output; }
+  BlockPlan first;
+  if (spec.gathers_input) {
+    const BlockPlan& before = chain.plan_of(units.from - 1);
+    first = *blocks.front().plan;
+    gather_first(Phase::forward, before.output + before.memory, strategy.tensor, first.forward);
+    blocks.front().plan = &first;
+  }
+  BlockPlan last;
+  if (spec.gathers_gradient) {
+    last = *blocks.back().plan;
+    gather_first(Phase::backward, plan.output, strategy.tensor, last.backward);
+    gather_first(Phase::input_grad, plan.output, strategy.tensor, last.input_grad);
+    blocks.back().plan = &last;
+  }
   add_programs(blocks, strategy, device, plan);
   return plan;
 }
 
-Seconds optimizer_time(std::int64_t elements, const Strategy& s, const cost::Device& device) {
-  const std::int64_t shards = state_shards(s);
-  models::Kernel kernel;
-  kernel.name = "optimizer";
-  kernel.kind = models::OpKind::optimizer;
-  kernel.cls = models::OpClass::elementwise;
-  kernel.elements = (elements + shards - 1) / shards;
-  kernel.bytes = kernel.elements * Bytes{optimizer_traffic(s)};
-  return cost::kernel_time(kernel, device);
+/// One step on the rank's share of the stage's weights.
+Seconds step_time(const StagePlan& stage, const Strategy& s, const cost::Device& device) {
+  return optimizer_time(share_of({stage.elements, stage.shapes}, state_shards(s)), s, device);
 }
 
 /// First unit of each part, and the end of the last one.
@@ -159,6 +182,12 @@ std::vector<int> first_layers(const std::vector<int>& counts) {
   return first;
 }
 
+/// Whether the part that is `offset` after the seat's is on another stage.
+bool sends(const PipelineShape& shape, Seat seat, int offset) {
+  const auto other = neighbour(shape, seat, offset);
+  return other && other->stage != seat.stage;
+}
+
 /// Plans the chunks of one stage. What enters them is not known yet.
 StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const Strategy& strategy,
                      const cost::Device& device, int stage_index) {
@@ -167,17 +196,27 @@ StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const S
   StagePlan stage;
   for (int chunk = 0; chunk < shape.chunks; ++chunk) {
     const Units units = units_of(bounds, part_of(shape, {stage_index, chunk}));
-    stage.chunks.push_back(plan_chunk(chain, units, embedding_user, strategy, device));
+    const bool cut = cuts_messages(strategy) && strategy.tensor > 1;
+    const ChunkSpec spec{.units = units,
+                         .embedding_user = embedding_user,
+                         .gathers_input = cut && sends(shape, {stage_index, chunk}, -1),
+                         .gathers_gradient = cut && sends(shape, {stage_index, chunk}, 1)};
+    stage.chunks.push_back(plan_chunk(chain, spec, strategy, device));
     for (int u = units.from; u < units.to; ++u) {
       stage.elements += chain.plan_of(u).weights.own;
+      add(stage.shapes, chain.plan_of(u).shapes);
       stage.whole += chain.plan_of(u).weights.small;
+      for (const SharedGradients& s : chain.plan_of(u).shared) {
+        add_shared(stage.shared, s.ranks, s.elements);
+      }
     }
   }
   if (embedding_user >= 0) {
     stage.embedding_elements = chain.plan_of(embedding_user).weights.embedding;
+    add(stage.shapes, {.products = {}, .tables = chain.plan_of(embedding_user).word_embedding});
   }
   stage.elements += stage.embedding_elements;
-  stage.optimizer = optimizer_time(stage.elements, strategy, device);
+  stage.optimizer = step_time(stage, strategy, device);
   return stage;
 }
 
@@ -223,6 +262,41 @@ std::vector<StagePlan> plan_with(const Chain& chain, const std::vector<int>& cou
   return stages;
 }
 
+/// What each layer adds, with the embedding before it, and the head after the last.
+std::vector<LayerMemory> layer_memory(const Chain& chain) {
+  std::vector<LayerMemory> layers(chain.layer_begin.size());
+  std::size_t layer = 0;
+  for (int unit = 0; unit < static_cast<int>(chain.units.size()); ++unit) {
+    while (layer + 1 < layers.size() && unit >= chain.layer_begin[layer + 1]) { ++layer; }
+    const BlockPlan& plan = chain.plan_of(unit);
+    LayerMemory& memory = layers[layer];
+    memory.elements += plan.weights.own + plan.weights.embedding;
+    memory.whole += plan.weights.small;
+    add(memory.shapes, plan.shapes);
+    add(memory.shapes, {.products = {}, .tables = plan.word_embedding});
+    memory.activations += plan.activations + plan.logits;
+    memory.workspace =
+        std::max({memory.workspace, plan.forward_workspace, plan.backward_workspace});
+  }
+  return layers;
+}
+
+/// By stage, what the device with least memory has for a program.
+std::vector<Bytes> capacities(const std::vector<cost::Device>& kinds,
+                              const std::vector<std::vector<int>>& present) {
+  std::vector<Bytes> of_stage;
+  of_stage.reserve(present.size());
+  for (const std::vector<int>& here : present) {
+    Bytes least{std::numeric_limits<std::int64_t>::max()};
+    for (const int kind : here) {
+      const cost::Device& device = kinds[static_cast<std::size_t>(kind)];
+      least = std::min(least, device.memory - device.reserved);
+    }
+    of_stage.push_back(least);
+  }
+  return of_stage;
+}
+
 Seconds compute_time(const StagePlan& plan) {
   Seconds sum;
   for (const ChunkPlan& chunk : plan.chunks) {
@@ -244,11 +318,14 @@ std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& s
 std::vector<std::vector<StagePlan>> plan_stages(const models::Model& model,
                                                 const Strategy& strategy,
                                                 const std::vector<cost::Device>& kinds,
-                                                const std::vector<std::vector<int>>& present) {
+                                                const std::vector<std::vector<int>>& present,
+                                                int micro_batches) {
   std::vector<Chain> chains;
   std::vector<Sums> sums;
-  for (const cost::Device& kind : kinds) {
-    chains.push_back(make_chain(model, strategy, kind));
+  const int variants = context_variants(strategy, model.config.causal);
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    const int rank = static_cast<int>(kind) % variants;
+    chains.push_back(make_chain(model, strategy, kinds[kind], variants > 1 ? rank : -1));
     sums.push_back(running_sums(layer_times(chains.back())));
   }
   std::vector<Sums> by_stage;
@@ -257,7 +334,12 @@ std::vector<std::vector<StagePlan>> plan_stages(const models::Model& model,
         here, {}, [&](int kind) { return sums[static_cast<std::size_t>(kind)].back(); });
     by_stage.push_back(sums[static_cast<std::size_t>(slowest)]);
   }
-  const std::vector<int> counts = deal(by_stage, chains.front().encoder_layers, strategy);
+  Fits fits;
+  if (strategy.split == LayerSplit::fitting) {
+    fits = fits_in_memory(layer_memory(chains.front()), strategy,
+                          most_in_flight(strategy, micro_batches), capacities(kinds, present));
+  }
+  const std::vector<int> counts = deal(by_stage, chains.front().encoder_layers, strategy, fits);
   std::vector<std::vector<StagePlan>> plans;
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
     plans.push_back(plan_with(chains[kind], counts, strategy, kinds[kind]));

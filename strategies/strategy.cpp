@@ -1,5 +1,7 @@
 #include "strategies/strategy.hpp"
 
+#include "cost/algorithm_choice.hpp"
+
 namespace tsim::strategies {
 
 std::string_view name_of(Recompute recompute) {
@@ -20,10 +22,24 @@ std::string_view name_of(GradientSync sync) {
   return "?";
 }
 
+std::string_view name_of(ContextAttention attention) {
+  switch (attention) {
+    case ContextAttention::ring: return "ring";
+    case ContextAttention::all_gather: return "all_gather";
+    case ContextAttention::ulysses: return "ulysses";
+  }
+  return "?";
+}
+
+bool is_uneven(const Strategy& s, bool causal) {
+  return causal && s.context > 1 && !s.zigzag && s.context_attention == ContextAttention::ring;
+}
+
 std::string_view name_of(LayerSplit split) {
   switch (split) {
     case LayerSplit::even: return "even";
     case LayerSplit::balanced: return "balanced";
+    case LayerSplit::fitting: return "fitting";
     case LayerSplit::list: return "list";
   }
   return "";
@@ -36,6 +52,18 @@ std::string_view name_of(Optimizer optimizer) {
     case Optimizer::sgd: return "sgd";
     case Optimizer::sgd_momentum: return "sgd_momentum";
     case Optimizer::lamb: return "lamb";
+    case Optimizer::adafactor: return "adafactor";
+    case Optimizer::adam_8bit: return "adam_8bit";
+    case Optimizer::muon: return "muon";
+  }
+  return "";
+}
+
+std::string_view name_of(DataMode mode) {
+  switch (mode) {
+    case DataMode::bsp: return "bsp";
+    case DataMode::ssp: return "ssp";
+    case DataMode::asp: return "asp";
   }
   return "";
 }
@@ -46,6 +74,16 @@ std::string_view name_of(Fidelity fidelity) {
     case Fidelity::steps: return "steps";
   }
   return "";
+}
+
+std::string_view algorithm_of(const Strategy& strategy, cost::CollectiveOp op) {
+  const auto chosen = strategy.collective_of.find(op);
+  return cost::algorithm_or_auto(
+      op, chosen == strategy.collective_of.end() ? strategy.collective : chosen->second);
+}
+
+bool cuts_messages(const Strategy& strategy) {
+  return strategy.scatter_gather && !strategy.sequence_parallel;
 }
 
 }  // namespace tsim::strategies

@@ -12,6 +12,11 @@ using cost::CollectiveOp;
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
+/// Every member sends to the next one, the last one to the first.
+void close_rings(GroupCopies& copies) {
+  for (std::vector<int>& devices : copies) { devices.push_back(devices.front()); }
+}
+
 std::string at_stage(std::string_view what, int stage) {
   return std::string(what) + ", stage " + std::to_string(stage);
 }
@@ -45,19 +50,18 @@ ResolvedStep TaskBuilder::resolve_comm(const Step& step, int stage, int replica)
     const int tensor = of_tensor ? members(c.group, i).front() : i;
     const CommKey key{c.stream, c.op, c.group,
                       (stage * replica_count(strategy_) + number) * strategy_.tensor + i, c.size};
-    resolved.work.push_back(
-        table_.comm(builder_.graph, key, label,
-                    group_copies(layout_, input_.folded, {tensor, replica, stage}, c.group)));
+    GroupCopies copies = group_copies(layout_, input_.folded, {tensor, replica, stage}, c.group);
+    if (c.op == CollectiveOp::send_recv) { close_rings(copies); }
+    resolved.work.push_back(table_.comm(builder_.graph, key, label, copies));
     resolved.group.push_back(group(std::move(slots)));
   }
   return resolved;
 }
 
 Bytes TaskBuilder::message_size(int stage, const Action& action) const {
-  const ChunkPlan& plan = input_.stages[index(stage)].chunks[index(action.chunk)];
+  const ChunkPlan& plan = chunk_of({stage, action.chunk}, action.micro_batch % slices());
   const Bytes size = action.phase == Phase::forward ? plan.output : plan.input;
-  // Under sequence parallelism a rank's output is its part already.
-  if (!strategy_.scatter_gather || strategy_.sequence_parallel) { return size; }
+  if (!cuts_messages(strategy_)) { return size; }
   return Bytes{(size.value + strategy_.tensor - 1) / strategy_.tensor};
 }
 
@@ -268,7 +272,7 @@ void TaskBuilder::gather_parameters(int stage, int tensor) {
   if (zero < 3 && strategy_.overlap_parameters) { return; }  // the first forward gathers
   const StagePlan& plan = input_.stages[index(stage)];
   const std::int64_t elements = zero == 3 ? plan.whole : plan.elements;
-  const Bytes size = elements * Bytes{size_of(strategy_.precision.compute)};
+  const Bytes size = elements * Bytes{size_of(kept_weights(strategy_.precision))};
   if (size.value == 0) { return; }
   if (strategy_.zero.shard_group > 0) {
     gather_shards(stage, tensor, {GroupAxis::replica, strategy_.zero.shard_group}, size);

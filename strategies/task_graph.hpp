@@ -73,6 +73,8 @@ struct Comm {
   Bytes payload;           // the collective's buffer, or the message
   Seconds latency;         // all alpha terms
   std::vector<Flow> flows;
+  std::uint32_t own_flows = 0;  // the first of `flows`, those of this group; the others are copies'
+  std::int32_t copies = 1;      // groups like it that it stands for
   cost::CollectiveOp op{};   // what it is, on which devices (rank i of the group on devices[i]) and
   std::vector<int> devices;  // at which costs, for a run of its steps one by one
   cost::StepCosts costs{};
@@ -108,6 +110,7 @@ struct Rank {
   std::int32_t stage = 0;   // pipeline stage
   std::int32_t copies = 1;
   std::vector<MemoryChange> resident;  // at_start: held during the whole iteration
+  double slowdown = 1.0;               // its computations last so many times as long
 };
 
 /// Compressed sparse rows: the successors of task t are successor[first[t] .. first[t+1]).
@@ -127,6 +130,11 @@ struct TaskGraph {
 
 inline std::span<const TaskId> successors(const TaskGraph& g, TaskId t) {
   return {g.successor.data() + g.first[t], g.successor.data() + g.first[t + 1]};
+}
+
+/// How long a compute task lasts on its rank.
+inline Seconds compute_duration(const TaskGraph& g, const Task& task) {
+  return g.ranks[task.place].slowdown * g.computes[task.work].duration;
 }
 
 /// Collects tasks and edges, then lays them out.

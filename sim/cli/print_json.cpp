@@ -1,3 +1,4 @@
+#include <cmath>
 #include <ostream>
 
 #include <nlohmann/json.hpp>
@@ -63,6 +64,32 @@ Json communications_json(const Report& r) {
   return list;
 }
 
+Json histogram_json(const sim::Histogram& histogram) {
+  Json list = Json::array();
+  for (const auto& [value, n] : histogram) {
+    list.push_back({{"value", value}, {"iterations", n}});
+  }
+  return list;
+}
+
+Json traffic_json(const Report& r) {
+  Json list = Json::array();
+  for (const sim::TrafficRow& row : r.traffic) {
+    Json crossed = Json::array();
+    for (std::size_t kind = 0; kind < sim::kLinkKinds; ++kind) {
+      const double bytes = row.crossing[kind];
+      if (bytes <= 0) { continue; }
+      crossed.push_back({{"link", name_of(static_cast<cost::LinkKind>(kind))},
+                         {"bytes", std::llround(bytes)},
+                         {"share", bytes / row.sent}});
+    }
+    list.push_back({{"group", row.group},
+                    {"sent_bytes", std::llround(row.sent)},
+                    {"crosses", std::move(crossed)}});
+  }
+  return list;
+}
+
 /// Sources of the kernels' times with their share, and the heaviest shapes not measured.
 Json lookups_json(const Report& r) {
   const auto times = times_by_origin(r.lookups);
@@ -82,6 +109,16 @@ Json lookups_json(const Report& r) {
   return json;
 }
 
+Json async_json(const sim::AsyncReport& r) {
+  Json json{{"iterations", r.iterations}, {"iterations_per_s", r.iterations_per_second}};
+  json["worker_iterations_per_s"] = r.worker_rates;
+  json["staleness_mean"] = sim::mean(r.staleness);
+  json["staleness"] = histogram_json(r.staleness);
+  json["clocks_ahead_mean"] = sim::mean(r.ahead);
+  json["clocks_ahead"] = histogram_json(r.ahead);
+  return json;
+}
+
 Json report_json(const Answer& a) {
   const Report& r = a.report;
   const sim::Scenario& s = *a.scenario;
@@ -94,6 +131,7 @@ Json report_json(const Answer& a) {
              {{"tensor", s.strategy.tensor},
               {"pipeline", s.strategy.pipeline},
               {"data", s.strategy.data},
+              {"context", s.strategy.context},
               {"chunks", s.strategy.chunks}}},
             {"step_time_s", r.step.value},
             {"samples_per_s", r.samples_per_second},
@@ -107,8 +145,26 @@ Json report_json(const Answer& a) {
   json["exposed_communication_fraction"] = r.exposed_fraction;
   json["bubble_fraction"] = r.bubble_fraction;
   json["closed_form_step_time_s"] = r.closed_form ? Json(r.closed_form->value) : Json(nullptr);
+  if (!s.strategy.stage_places.empty()) { json["stage_places"] = s.strategy.stage_places; }
+  if (!r.slice_tokens.empty()) { json["slice_tokens"] = r.slice_tokens; }
+  if (r.parameter_bytes) {
+    json["bytes_per_parameter"] = {{"weights", r.parameter_bytes->weights},
+                                   {"gradients", r.parameter_bytes->gradients},
+                                   {"optimizer", r.parameter_bytes->optimizer}};
+  }
+  if (r.async) { json["data_parallel"] = async_json(*r.async); }
+  if (r.straggler) {
+    json["straggler"] = {{"rank", r.straggler->rank},
+                         {"device", r.straggler->device},
+                         {"slowdown", r.straggler->slowdown},
+                         {"added_s", r.straggler->added.value},
+                         {"others_idle_mean_s", r.straggler->others_idle.value},
+                         {"others_idle_most_s", r.straggler->most_idle.value}};
+  }
   json["stages"] = stages_json(r);
   json["communications"] = communications_json(r);
+  json["rank_order"] = s.strategy.order;
+  json["traffic"] = traffic_json(r);
   json["busiest_links"] = Json::array();
   for (const sim::ChannelLoad& c : r.busiest) {
     json["busiest_links"].push_back(

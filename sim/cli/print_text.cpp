@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <numeric>
 #include <ostream>
 
@@ -21,6 +24,7 @@ std::string layout_text(const Scenario& s) {
   std::string text = "TP " + std::to_string(s.strategy.tensor) + " x PP " +
                      std::to_string(s.strategy.pipeline) + " x DP " +
                      std::to_string(s.strategy.data);
+  if (s.strategy.context > 1) { text += " x CP " + std::to_string(s.strategy.context); }
   if (s.strategy.pipeline > 1) {
     text += ", " + (s.workload.training ? s.strategy.schedule : std::string("streamed"));
     if (s.strategy.chunks > 1) { text += " (" + count(s.strategy.chunks, "chunk") + " a stage)"; }
@@ -31,6 +35,23 @@ std::string layout_text(const Scenario& s) {
     text += ", recompute " + std::string(strategies::name_of(s.strategy.recompute));
   }
   return text;
+}
+
+/// Tokens of the slices that samples are cut into.
+std::string slices_text(const Report& r) {
+  if (r.slice_tokens.empty()) { return ""; }
+  std::string text = "  slices    ";
+  for (const std::int64_t tokens : r.slice_tokens) { text += " " + std::to_string(tokens); }
+  return text + " tokens\n";
+}
+
+/// Where stages sit that are not where they are numbered.
+std::string places_text(const Scenario& s) {
+  const std::vector<int>& places = s.strategy.stage_places;
+  if (std::ranges::is_sorted(places)) { return ""; }
+  std::string text = "  places    ";
+  for (const int place : places) { text += " " + std::to_string(place); }
+  return text + " (of the stages, along the cluster)\n";
 }
 
 /// "8 x a100", or of several kinds "8 x v100 + 8 x a100".
@@ -52,11 +73,45 @@ void print_head(const Answer& a, std::ostream& out) {
       << " parameters\n"
       << "  devices    " << devices_text(r) << ", " << count(s.cluster.nodes, "node") << "\n"
       << "  layout     " << layout_text(s) << "\n"
-      << "  batch      " << s.workload.global_batch << " samples, " << micro_batches(s)
+      << places_text(s) << slices_text(r) << "  batch      " << s.workload.global_batch
+      << " samples, " << micro_batches(s)
       << (micro_batches(s) == 1 ? " micro-batch" : " micro-batches") << " of "
       << s.workload.micro_batch << " a pipeline, " << name_of(s.strategy.precision.compute) << "\n";
   for (const std::string& text : s.assumptions) { out << "  assumed    " << text << "\n"; }
   for (const std::string& text : s.warnings) { out << "  warning    " << text << "\n"; }
+}
+
+void print_straggler(const Report& r, std::ostream& out) {
+  if (!r.straggler) { return; }
+  const sim::Straggler& s = *r.straggler;
+  out << "  straggler             rank " << s.rank << " (" << s.device << ") computes "
+      << significant(s.slowdown, 3) << " times as long, " << format(s.added)
+      << " more; the others idle " << format(s.others_idle) << " in the mean, "
+      << format(s.most_idle) << " at most\n";
+}
+
+/// "0: 12, 1: 40, 3: 8".
+std::string histogram_text(const sim::Histogram& histogram) {
+  std::string text;
+  for (const auto& [value, n] : histogram) {
+    text += (text.empty() ? "" : ", ") + std::to_string(value) + ": " + std::to_string(n);
+  }
+  return text;
+}
+
+void print_async(const Answer& a, std::ostream& out) {
+  if (!a.report.async) { return; }
+  const sim::AsyncReport& r = *a.report.async;
+  const auto [slowest, fastest] = std::ranges::minmax(r.worker_rates);
+  out << "  iterations            " << r.iterations << " of every worker, "
+      << significant(r.iterations_per_second, 4) << "/s of all in the steady state ("
+      << significant(slowest, 3) << "/s to " << significant(fastest, 3) << "/s a worker)\n"
+      << "  staleness             " << significant(sim::mean(r.staleness), 3)
+      << " in the mean (others' updates between pull and own update: iterations) "
+      << histogram_text(r.staleness) << "\n"
+      << "  clocks ahead          " << significant(sim::mean(r.ahead), 3)
+      << " in the mean (of the slowest worker at the pull: iterations) " << histogram_text(r.ahead)
+      << "\n";
 }
 
 void print_figures(const Answer& a, std::ostream& out) {
@@ -71,6 +126,8 @@ void print_figures(const Answer& a, std::ostream& out) {
     out << "  MFU, HFU              " << percent(r.mfu) << " (model FLOPs), " << percent(r.hfu)
         << " (executed, recomputation included)\n";
   }
+  print_async(a, out);
+  print_straggler(r, out);
   out << "  busy                  " << percent(r.busy_fraction) << " of the step, mean over ranks\n"
       << "  exposed communication " << percent(r.exposed_fraction) << "\n"
       << "  bubble fraction       " << percent(r.bubble_fraction)
@@ -104,6 +161,14 @@ void print_stages(const Report& r, std::ostream& out) {
   print_table(out, columns, rows);
 }
 
+void print_parameter_bytes(const Report& r, std::ostream& out) {
+  if (!r.parameter_bytes) { return; }
+  const sim::ParameterBytes& p = *r.parameter_bytes;
+  out << "  a parameter takes " << significant(p.weights + p.gradients + p.optimizer, 4)
+      << " B before sharding: weight " << significant(p.weights, 3) << ", gradient "
+      << significant(p.gradients, 3) << ", optimizer " << significant(p.optimizer, 3) << "\n";
+}
+
 void print_communications(const Report& r, std::ostream& out) {
   if (r.communications.empty()) { return; }
   std::vector<std::vector<std::string>> rows;
@@ -127,6 +192,40 @@ void print_communications(const Report& r, std::ostream& out) {
   if (rows.empty()) { return; }
   out << "\nBusiest links\n";
   print_table(out, {{"link"}, {"moved", Align::right}, {"used", Align::right}}, rows);
+}
+
+/// Kinds of links as people name them, in the order of cost::LinkKind.
+constexpr std::array<const char*, sim::kLinkKinds> kCrossed{
+    "NVLink", "PCIe", "socket link", "host memory", "NIC", "between switches", "other"};
+
+/// "1.20 GiB (25.0 %)".
+std::string share_text(double bytes, double of) {
+  return format(Bytes{std::llround(bytes)}) + " (" + percent(bytes / of) + ")";
+}
+
+void print_traffic(const Answer& a, std::ostream& out) {
+  const std::vector<sim::TrafficRow>& traffic = a.report.traffic;
+  if (traffic.empty()) { return; }
+  std::vector<Column> columns{{"group"}, {"sent", Align::right}};
+  std::vector<std::size_t> kinds;
+  for (std::size_t kind = 0; kind < kCrossed.size(); ++kind) {
+    const bool crossed = std::any_of(traffic.begin(), traffic.end(),
+                                     [kind](const auto& row) { return row.crossing[kind] > 0; });
+    if (!crossed) { continue; }
+    kinds.push_back(kind);
+    columns.push_back({kCrossed[kind], Align::right});
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const sim::TrafficRow& row : traffic) {
+    std::vector<std::string> cells{row.group, format(Bytes{std::llround(row.sent)})};
+    for (const std::size_t kind : kinds) {
+      cells.push_back(row.crossing[kind] > 0 ? share_text(row.crossing[kind], row.sent) : "-");
+    }
+    rows.push_back(std::move(cells));
+  }
+  out << "\nTraffic by kind of group and what it crosses (all ranks; rank order "
+      << a.scenario->strategy.order << ", innermost first)\n";
+  print_table(out, columns, rows);
 }
 
 void print_critical_path(const Report& r, std::ostream& out) {
@@ -203,7 +302,9 @@ void print_text(const std::vector<Answer>& answers, std::ostream& out) {
   print_head(first, out);
   print_figures(first, out);
   print_stages(first.report, out);
+  print_parameter_bytes(first.report, out);
   print_communications(first.report, out);
+  print_traffic(first, out);
   print_critical_path(first.report, out);
   print_lookups(first.report, out);
   if (answers.size() > 1) { print_comparison(answers, out); }

@@ -1,6 +1,7 @@
 // The answer to a scenario: figures only, no formatting.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,6 +52,16 @@ struct CommRow {
   Seconds each;            // mean duration
 };
 
+inline constexpr std::size_t kLinkKinds = static_cast<std::size_t>(cost::LinkKind::other) + 1;
+
+/// What one kind of group (tensor, data, pipeline ...) sends in a step, all ranks together, and how
+/// much of it crosses links of each kind. A message that crosses several kinds counts for each.
+struct TrafficRow {
+  std::string group;  // "tp"
+  double sent = 0;    // bytes
+  std::array<double, kLinkKinds> crossing{};
+};
+
 /// The devices of one kind, and the fullest of them.
 struct KindReport {
   std::string device;
@@ -62,6 +73,20 @@ struct KindReport {
   Bytes needed;          // peak with the allowance
   Bytes capacity;
   bool fits = true;
+};
+
+/// Bytes of a trained parameter before any sharding, mean over a stage.
+struct ParameterBytes {
+  double weights = 0, gradients = 0, optimizer = 0;
+};
+
+/// The rank whose slowness costs most computing time, and what the others do meanwhile.
+struct Straggler {
+  int rank = 0;        // global
+  std::string device;  // where it sits: "node0/gpu3"
+  double slowdown = 1.0;
+  Seconds added;                   // to its computing
+  Seconds others_idle, most_idle;  // mean over the other ranks, and the most of them
 };
 
 struct Report {
@@ -83,14 +108,20 @@ struct Report {
   std::vector<PathRow> critical_path;  // largest first; adds up to `step`
   std::vector<ChannelLoad> busiest;    // the five most used
   std::vector<CommRow> communications;
-  std::vector<KindReport> kinds;  // in the cluster's order
-  std::size_t tightest = 0;       // of `kinds`: it fills most of its memory; the figures below
+  std::vector<TrafficRow> traffic;  // groups that send something
+  std::vector<KindReport> kinds;    // in the cluster's order
+  std::size_t tightest = 0;         // of `kinds`: it fills most of its memory; the figures below
   std::size_t heaviest_stage = 0;
   Bytes needed;     // the heaviest rank's peak with the allowance
   Bytes allowance;  // of that, set aside for fragmentation
   Bytes capacity;
-  bool fits = true;                    // all kinds do
-  std::vector<std::string> hints;      // what would help if it does not fit
+  bool fits = true;                               // all kinds do
+  std::vector<std::string> hints;                 // what would help if it does not fit
+  std::vector<std::int64_t> slice_tokens;         // of a sample cut into slices; empty: it is whole
+  std::optional<ParameterBytes> parameter_bytes;  // of the heaviest stage; none without training
+  std::optional<AsyncReport> async;    // of workers with parameter servers: `step` is then the time
+                                       // of all their iterations, throughput the steady state's
+  std::optional<Straggler> straggler;  // none when no rank is slow
   std::optional<Seconds> closed_form;  // none when the schedule has no formula
   std::vector<Lookup> lookups;  // kernels, longest first; none when nothing was measured
   std::size_t tasks = 0;
