@@ -126,14 +126,16 @@ std::optional<Subject> subject_of(std::string_view line) {
 std::string name_of(const SeriesKey& key) {
   const KindRow& row = row_of(key.kind);
   std::string text(row.name);
-  if (row.has_dtype) { text += " " + std::string(models::name_of(key.dtype)); }
-  std::string choices;
+  if (row.has_dtype) { text.append(" ").append(models::name_of(key.dtype)); }
+  std::size_t combinations = 1;
+  for (const Words& names : row.choices) { combinations *= names.size(); }
   std::size_t variant = key.variant;
-  for (auto names = row.choices.rbegin(); names != row.choices.rend(); ++names) {
-    choices = " " + std::string((*names)[variant % names->size()]) + choices;
-    variant /= names->size();
+  for (const Words& names : row.choices) {
+    combinations /= names.size();
+    text.append(" ").append(names[variant / combinations]);
+    variant %= combinations;
   }
-  return text + choices;
+  return text;
 }
 
 std::string line_of(const Subject& subject) {
