@@ -1,7 +1,10 @@
 #include "sim/simulation.hpp"
 
+#include <algorithm>
+
 #include "sim/simulate.hpp"
 #include "sim/steps/simulate_steps.hpp"
+#include "strategies/recompute.hpp"
 
 namespace tsim::sim {
 namespace {
@@ -16,6 +19,25 @@ models::BuildOptions build_options(const Scenario& s) {
           .loss = s.workload.training};
 }
 
+/// The strategy with "fit" solved, on the kind of device with least memory.
+strategies::Strategy solved(const Scenario& scenario, const models::Model& model) {
+  const strategies::Strategy& s = scenario.strategy;
+  if (s.recompute_method != strategies::RecomputeMethod::fit) { return s; }
+  const auto& kinds = scenario.cluster.devices;
+  const cost::Device& device = *std::ranges::min_element(kinds, {}, &cost::Device::memory);
+  const auto stages = plan_stages(model, s, device);
+  cost::Router router(scenario.cluster.topology);
+  const strategies::BuildInput build{.strategy = s,
+                                     .stages = stages,
+                                     .topology = scenario.cluster.topology,
+                                     .router = router,
+                                     .micro_batches = static_cast<int>(micro_batches(scenario)),
+                                     .training = true,
+                                     .folded = {},
+                                     .reserved = device.reserved};
+  return strategies::fit_recompute({model, device, build, scenario.allowance});
+}
+
 }  // namespace
 
 Simulation run_scenario(const Scenario& scenario) {
@@ -23,19 +45,20 @@ Simulation run_scenario(const Scenario& scenario) {
   const cost::Topology& topology = scenario.cluster.topology;
   Simulation result;
   result.model = build_model(scenario.model, build_options(scenario));
-  const auto present = kinds_of_stages(strategies::Layout(scenario.strategy), topology.device_kind);
-  auto plans = plan_stages(result.model, scenario.strategy, kinds, present);
+  const strategies::Strategy strategy = solved(scenario, result.model);
+  const auto present = kinds_of_stages(strategies::Layout(strategy), topology.device_kind);
+  auto plans = plan_stages(result.model, strategy, kinds, present);
   result.stages = slowest_plans(plans, present);
   std::vector<strategies::KindPlan> by_kind;
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
     by_kind.push_back({std::move(plans[kind]), kinds[kind].reserved});
   }
   cost::Router router(topology);
-  const bool steps = scenario.strategy.fidelity == strategies::Fidelity::steps;
+  const bool steps = strategy.fidelity == strategies::Fidelity::steps;
   if (scenario.fold == Fold::automatic && !steps) {
-    result.folded = foldable_axes(scenario.strategy, result.stages, topology, router);
+    result.folded = foldable_axes(strategy, result.stages, topology, router);
   }
-  const strategies::BuildInput input{.strategy = scenario.strategy,
+  const strategies::BuildInput input{.strategy = strategy,
                                      .stages = result.stages,
                                      .topology = topology,
                                      .router = router,

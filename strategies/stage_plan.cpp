@@ -1,6 +1,7 @@
 #include "strategies/stage_plan.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 #include "cost/roofline.hpp"
@@ -8,6 +9,7 @@
 #include "strategies/chunk_programs.hpp"
 #include "strategies/deal.hpp"
 #include "strategies/memory.hpp"
+#include "strategies/recompute.hpp"
 #include "strategies/schedule.hpp"
 
 namespace tsim::strategies {
@@ -21,16 +23,33 @@ bool is_layer(BlockKind kind) {
 
 /// The chain of single blocks with the plan of each.
 struct Chain {
-  std::vector<BlockPlan> plans;  // by block of the model
-  std::vector<BlockKind> kinds;  // by block of the model
-  std::vector<int> units;        // block of each unit, in order
+  std::vector<std::vector<BlockPlan>> plans;  // by block of the model, and by Recompute where
+                                              // layers differ in it
+  std::vector<BlockKind> kinds;               // by block of the model
+  std::vector<int> units;                     // block of each unit, in order
+  std::vector<int> layer_of;     // by unit: its number among the layers, -1 for another block
   std::vector<int> layer_begin;  // unit where layer i's group starts (embeddings before it)
   int encoder_layers = 0;        // or all layers of a model without a decoder of its own
 
-  const BlockPlan& plan_of(int unit) const {
-    return plans[static_cast<std::size_t>(units[static_cast<std::size_t>(unit)])];
+  const BlockPlan& plan_of(int unit, Recompute recompute = Recompute::none) const {
+    const auto& of_block = plans[static_cast<std::size_t>(units[static_cast<std::size_t>(unit)])];
+    return of_block[of_block.size() == 1 ? 0 : static_cast<std::size_t>(recompute)];
   }
 };
+
+std::vector<BlockPlan> plans_of(const models::Block& block, const Sharding& sharding,
+                                const Strategy& strategy, const cost::Device& device) {
+  if (!recompute_differs(strategy) || !is_layer(block.kind)) {
+    return {plan_block(block, sharding, strategy, device)};
+  }
+  std::vector<BlockPlan> plans;
+  Strategy with = strategy;
+  for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full}) {
+    with.recompute = r;
+    plans.push_back(plan_block(block, sharding, with, device));
+  }
+  return plans;
+}
 
 Chain make_chain(const models::Model& model, const Strategy& strategy, const cost::Device& device) {
   Chain chain;
@@ -40,12 +59,14 @@ Chain make_chain(const models::Model& model, const Strategy& strategy, const cos
                           .kv_heads = model.config.kv_heads};
   int begin = 0;
   for (const models::Block& block : model.blocks) {
-    chain.plans.push_back(plan_block(block, sharding, strategy, device));
+    chain.plans.push_back(plans_of(block, sharding, strategy, device));
     chain.kinds.push_back(block.kind);
     for (int copy = 0; copy < block.count; ++copy) {
       chain.units.push_back(static_cast<int>(chain.plans.size()) - 1);
       chain.encoder_layers += block.kind == BlockKind::layer ? 1 : 0;
-      if (is_layer(block.kind)) {
+      const bool layer = is_layer(block.kind);
+      chain.layer_of.push_back(layer ? static_cast<int>(chain.layer_begin.size()) : -1);
+      if (layer) {
         chain.layer_begin.push_back(begin);
         begin = static_cast<int>(chain.units.size());
       }
@@ -63,14 +84,15 @@ Seconds unit_time(const BlockPlan& plan) {
 }
 
 /// Compute time of layer i with the embedding before it, and the head after the last.
-std::vector<double> layer_times(const Chain& chain) {
+std::vector<double> layer_times(const Chain& chain, const Strategy& strategy) {
   std::vector<double> times(chain.layer_begin.size(), 0.0);
   std::size_t layer = 0;
   for (std::size_t unit = 0; unit < chain.units.size(); ++unit) {
     while (layer + 1 < times.size() && static_cast<int>(unit) >= chain.layer_begin[layer + 1]) {
       ++layer;
     }
-    times[layer] += unit_time(chain.plans[static_cast<std::size_t>(chain.units[unit])]).value;
+    const Recompute recompute = recompute_at(strategy, {static_cast<int>(layer), 0});
+    times[layer] += unit_time(chain.plan_of(static_cast<int>(unit), recompute)).value;
   }
   return times;
 }
@@ -79,25 +101,72 @@ struct Units {
   int from = 0, to = 0;  // of the chain
 };
 
-/// `embedding_user`: the unit whose backward is the last to add to the word embedding's gradient on
-/// this stage.
-ChunkPlan plan_chunk(const Chain& chain, Units units, int embedding_user, const Strategy& strategy,
+/// The plans of a chunk's blocks, each layer as it recomputes.
+std::vector<BlockPlan> plans_of_chunk(const Chain& chain, Units units, const Strategy& strategy,
+                                      ChunkPlan& chunk) {
+  std::vector<BlockPlan> plans;
+  std::vector<const BlockPlan*> group;
+  const auto group_size = static_cast<std::size_t>(
+      strategy.recompute_method == RecomputeMethod::uniform ? strategy.recompute_layers : 1);
+  const auto close = [&] {
+    if (group.empty()) { return; }
+    std::vector<BlockPlan> made = grouped(group);
+    std::move(made.begin(), made.end(), std::back_inserter(plans));
+    group.clear();
+  };
+  plans.reserve(static_cast<std::size_t>(units.to - units.from));
+  for (int u = units.from; u < units.to; ++u) {
+    const int layer = chain.layer_of[static_cast<std::size_t>(u)];
+    if (layer < 0) {
+      close();
+      plans.push_back(chain.plan_of(u));
+      continue;
+    }
+    const Recompute recompute = recompute_at(strategy, {layer, chunk.layers++});
+    chunk.fully += recompute == Recompute::full ? 1 : 0;
+    chunk.selectively += recompute == Recompute::selective ? 1 : 0;
+    group.push_back(&chain.plan_of(u, recompute));
+    if (group.size() == group_size) { close(); }
+  }
+  close();
+  return plans;
+}
+
+/// Layers of a chunk whose activations wait elsewhere for their backward.
+int layers_elsewhere(const Strategy& s, int stage, int layers) {
+  const bool none = s.offload.activations == ActivationsAt::device ||
+                    (s.offload.activations == ActivationsAt::peer && keeper_of(s, stage) < 0);
+  if (none) { return 0; }
+  return s.offload.layers > 0 ? std::min(s.offload.layers, layers) : layers - 1;
+}
+
+/// A chunk of a stage.
+struct ChunkOf {
+  Units units;
+  int stage = 0;
+  int embedding_user = 0;  // the unit whose backward is the last to add to the word embedding's
+                           // gradient on this stage
+};
+
+ChunkPlan plan_chunk(const Chain& chain, const ChunkOf& of, const Strategy& strategy,
                      const cost::Device& device) {
   ChunkPlan plan;
   std::vector<ChunkBlock> blocks;
   bool has_encoder_output = false;  // the decoder's embedding keeps it
   Bytes encoder_output;
-  for (int u = units.from; u < units.to; ++u) {
+  const std::vector<BlockPlan> plans = plans_of_chunk(chain, of.units, strategy, plan);
+  int leaving = layers_elsewhere(strategy, of.stage, plan.layers);
+  for (int u = of.units.from; u < of.units.to; ++u) {
     const auto block = static_cast<std::size_t>(chain.units[static_cast<std::size_t>(u)]);
-    const BlockPlan& b = chain.plans[block];
+    const BlockPlan& b = plans[static_cast<std::size_t>(u - of.units.from)];
     const BlockKind kind = chain.kinds[block];
     plan.embedding = plan.embedding || kind == BlockKind::embedding;
     plan.head = plan.head || kind == BlockKind::head;
-    plan.layers += is_layer(kind) ? 1 : 0;
     encoder_output = std::max(encoder_output, b.memory);
     has_encoder_output = has_encoder_output || kind == BlockKind::decoder_embedding;
-    blocks.push_back({&b, u == embedding_user});
-    plan.activations += b.activations;
+    const bool leaves = is_layer(kind) && leaving-- > 0;
+    blocks.push_back({&b, u == of.embedding_user, leaves ? b.activations : Bytes{}});
+    (leaves ? plan.elsewhere : plan.activations) += b.activations;
     plan.logits += b.logits;
     plan.weight_activations += b.weight_activations;
     plan.weight_logits += b.weight_logits;
@@ -165,7 +234,8 @@ StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const S
   StagePlan stage;
   for (int chunk = 0; chunk < shape.chunks; ++chunk) {
     const Units units = units_of(bounds, part_of(shape, {stage_index, chunk}));
-    stage.chunks.push_back(plan_chunk(chain, units, embedding_user, strategy, device));
+    stage.chunks.push_back(
+        plan_chunk(chain, {units, stage_index, embedding_user}, strategy, device));
     for (int u = units.from; u < units.to; ++u) {
       stage.elements += chain.plan_of(u).weights.own;
       stage.whole += chain.plan_of(u).weights.small;
@@ -184,7 +254,7 @@ StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const S
 std::vector<int> deal_layers(const models::Model& model, const Strategy& strategy,
                              const cost::Device& device) {
   const Chain chain = make_chain(model, strategy, device);
-  return deal({running_sums(layer_times(chain))}, chain.encoder_layers, strategy);
+  return deal({running_sums(layer_times(chain, strategy))}, chain.encoder_layers, strategy);
 }
 
 namespace {
@@ -235,7 +305,7 @@ std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& s
                                    const cost::Device& device) {
   const Chain chain = make_chain(model, strategy, device);
   const std::vector<int> counts =
-      deal({running_sums(layer_times(chain))}, chain.encoder_layers, strategy);
+      deal({running_sums(layer_times(chain, strategy))}, chain.encoder_layers, strategy);
   return plan_with(chain, counts, strategy, device);
 }
 
@@ -247,7 +317,7 @@ std::vector<std::vector<StagePlan>> plan_stages(const models::Model& model,
   std::vector<Sums> sums;
   for (const cost::Device& kind : kinds) {
     chains.push_back(make_chain(model, strategy, kind));
-    sums.push_back(running_sums(layer_times(chains.back())));
+    sums.push_back(running_sums(layer_times(chains.back(), strategy)));
   }
   std::vector<Sums> by_stage;
   for (const std::vector<int>& here : present) {

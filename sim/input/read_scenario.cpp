@@ -54,7 +54,10 @@ Scenario read_one(const Json& document, const fs::path& file, Problems& problems
   in.take("compare");
   in.finish();
   check_scenario(s, stated_devices(cluster, problems), problems);
-  if (problems.empty()) { s.cluster = build_cluster(std::move(cluster), cluster_place); }
+  if (problems.empty()) {
+    s.cluster = build_cluster(std::move(cluster), cluster_place);
+    check_hosts(s, problems);
+  }
   if (problems.empty()) {
     settle_model(s);
     warn_of_doubtful(s, problems);

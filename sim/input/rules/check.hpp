@@ -35,4 +35,7 @@ inline std::string text(std::int64_t n) { return std::to_string(n); }
 /// How states are sharded over replicas (check_sharding.cpp).
 void check_zero(const Check& check);
 
+/// What is kept elsewhere, and what is computed again (check_offload.cpp).
+void check_offload(const Check& check);
+
 }  // namespace tsim::sim
