@@ -107,6 +107,7 @@ class TaskBuilder {
     TaskId stepped = kNoTask;                                  // the piece before
     std::array<TaskId, 3> written{kNoTask, kNoTask, kNoTask};  // of the pieces before, in turn
   };
+  void note_gradients(const StepTasks& copies, std::int64_t elements, int row);
   TaskId step_on_host(int stage, int replica, int tensor);
   TaskId step_piece(const HostPiece& piece, std::size_t number, HostQueue& queue);
   TaskId host_step_task(std::int64_t elements, const Place& place,

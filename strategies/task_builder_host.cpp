@@ -28,6 +28,20 @@ std::string copy_text(const Communication& copy, Phase phase) {
   return what + (in ? " from " : " to ") + place;
 }
 
+/// The host steps what a copy brought in pieces of a bucket at most.
+void TaskBuilder::note_gradients(const StepTasks& copies, std::int64_t elements, int row) {
+  const std::int64_t of_bucket = strategy_.bucket.value / size_of(strategy_.precision.reduction);
+  const std::int64_t most = std::max<std::int64_t>(1, of_bucket) * state_shards(strategy_);
+  const std::int64_t pieces = part(elements, most);
+  for (int t = 0; t < tensor_; ++t) {
+    for (std::int64_t i = 0; i < pieces; ++i) {
+      const std::int64_t from = elements * i / pieces;
+      const std::int64_t to = elements * (i + 1) / pieces;
+      host_pieces_[index(row * tensor_ + t)].push_back({copies.at(t), to - from});
+    }
+  }
+}
+
 /// Activations come back when they have all gone out.
 void TaskBuilder::follow_swap(const Step& step, const StepTasks& tasks, int row,
                               const Action& action) {

@@ -28,9 +28,7 @@ StepTasks TaskBuilder::add_step(const ResolvedProgram& resolved, std::size_t ste
     const StepTasks tasks = add_comm(r, task, row);
     if (!reads_input(step)) { follow(tasks, step.phase, step.comm.stream, row); }
     if (step.swap != 0) { follow_swap(step, tasks, row, action); }
-    for (int t = 0; step.to_host > 0 && t < tensor_; ++t) {
-      host_pieces_[index(row * tensor_ + t)].push_back({tasks.at(t), step.to_host});
-    }
+    if (step.to_host > 0) { note_gradients(tasks, step.to_host, row); }
     return tasks;
   }
   task.kind = TaskKind::compute;

@@ -147,11 +147,12 @@ TEST_CASE("parameters on the host come in twice a micro-batch, a rank's shard ea
   s.strategy.offload.optimizer = StatesAt::cpu;
   s.strategy.offload.parameters = StatesAt::cpu;
   const Run r = run(s);
-  // Two micro-batches; the head's weights stay for the backward. 2 bytes a parameter, in whole
-  // bytes for each block.
-  const double shard = 2 * parameters(r) / 4;
-  CHECK(bytes_on(r, Stream::copy_in) < 4 * shard * 1.001);
-  CHECK(bytes_on(r, Stream::copy_in) > 3 * shard);
+  // 2 bytes a parameter, a quarter of them. Embedding and tied head each bring the words' table of
+  // 50257 x 768; two micro-batches, whose backwards find the head's and the last norm's still
+  // there.
+  const double words = 50257.0 * 768;
+  const double moved = 4 * (parameters(r) + words) - 2 * (words + 2 * 768);
+  CHECK(bytes_on(r, Stream::copy_in) == doctest::Approx(moved * 2 / 4).epsilon(1e-6));
   CHECK(held(r.report, 0, MemoryClass::parameters) == Bytes{});
   CHECK(held(r.report, 0, MemoryClass::optimizer) == Bytes{});
   REQUIRE(r.report.host);
@@ -229,14 +230,13 @@ TEST_CASE("an early stage keeps activations on the mirrored stage's device") {
 
 TEST_CASE("fit recomputes nothing with room, and just enough layers without") {
   sim::Scenario s = host_sample("gpt2", {1, 2, 1}, {}, 8, 2);
+  s.model.vocab = 1024;  // the last stage's logits are small
   s.strategy.recompute_method = strategies::RecomputeMethod::fit;
   const Run roomy = run(s);
   CHECK(roomy.report.stages[0].fully + roomy.report.stages[0].selectively == 0);
-  const Bytes all = roomy.report.stages[0].peak[0];
-  CHECK(all.value > 0);
-  // Half of the first stage's activations have no room.
+  // A quarter of the first stage's activations have no room.
   const Bytes kept = held(roomy.report, 0, MemoryClass::activations);
-  s.cluster.devices[0].memory = total(roomy.report.stages[0].peak) - Bytes{kept.value / 2};
+  s.cluster.devices[0].memory = sim::total(roomy.report.stages[0].peak) - Bytes{kept.value / 4};
   const Run tight = run(s);
   CHECK(tight.report.fits);
   CHECK(tight.report.stages[0].fully + tight.report.stages[0].selectively > 0);

@@ -35,7 +35,7 @@ TEST_CASE("several replicas that each step everything on their host are refused"
 
 TEST_CASE("parameters leave only where they are sharded, and with the optimizer") {
   const Texts problems = problems_with({"/strategy/offload={\"parameters\": \"cpu\"}"});
-  REQUIRE(problems.size() == 3);
+  REQUIRE(problems.size() == 2);
   CHECK(
       problems[0].starts_with("/strategy/offload/parameters: found \"cpu\", expected \"none\" "
                               "with zero = 0"));
