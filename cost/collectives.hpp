@@ -34,7 +34,7 @@ struct CollectivePlan {
   StepCosts costs{};       // that regime's, for its steps one by one
 };
 
-/// Plans `op` over `devices` (distinct).
+/// Plans `op` over `devices` (distinct, but that a send_recv may end where it began: a ring).
 /// `payload` is S of the nccl-tests convention: the whole buffer of an all-reduce, the gathered or
 /// unscattered buffer of an all-gather or reduce-scatter, what one rank holds in an all-to-all.
 ///   ring all-reduce: 2(n-1) alpha + 2(n-1)/n S / B   [Patarasuk & Yuan, JPDC 69, 2009]

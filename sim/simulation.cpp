@@ -38,15 +38,37 @@ strategies::Strategy solved(const Scenario& scenario, const models::Model& model
   return strategies::fit_recompute({model, device, build, scenario.allowance});
 }
 
+/// Each kind of device `variants` times, one after another.
+std::vector<cost::Device> repeated(const std::vector<cost::Device>& kinds, int variants) {
+  std::vector<cost::Device> list;
+  for (const cost::Device& kind : kinds) {
+    list.insert(list.end(), static_cast<std::size_t>(variants), kind);
+  }
+  return list;
+}
+
+std::vector<std::vector<int>> with_variants(const std::vector<std::vector<int>>& kinds_by_stage,
+                                            int variants) {
+  std::vector<std::vector<int>> list(kinds_by_stage.size());
+  for (std::size_t stage = 0; stage < list.size(); ++stage) {
+    for (const int kind : kinds_by_stage[stage]) {
+      for (int v = 0; v < variants; ++v) { list[stage].push_back(kind * variants + v); }
+    }
+  }
+  return list;
+}
+
 }  // namespace
 
 Simulation run_scenario(const Scenario& scenario) {
-  const std::vector<cost::Device>& kinds = scenario.cluster.devices;
   const cost::Topology& topology = scenario.cluster.topology;
+  const int variants = strategies::context_variants(scenario.strategy, scenario.model.causal);
+  const std::vector<cost::Device> kinds = repeated(scenario.cluster.devices, variants);
   Simulation result;
   result.model = build_model(scenario.model, build_options(scenario));
   const strategies::Strategy strategy = solved(scenario, result.model);
-  const auto present = kinds_of_stages(strategies::Layout(strategy), topology.device_kind);
+  const auto present =
+      with_variants(kinds_of_stages(strategies::Layout(strategy), topology.device_kind), variants);
   auto plans = plan_stages(result.model, strategy, kinds, present);
   result.stages = slowest_plans(plans, present);
   std::vector<strategies::KindPlan> by_kind;
@@ -56,7 +78,7 @@ Simulation run_scenario(const Scenario& scenario) {
   cost::Router router(topology);
   const bool steps = strategy.fidelity == strategies::Fidelity::steps;
   if (scenario.fold == Fold::automatic && !steps) {
-    result.folded = foldable_axes(strategy, result.stages, topology, router);
+    result.folded = foldable_axes(strategy, scenario.model.causal, result.stages, topology, router);
   }
   const strategies::BuildInput input{.strategy = strategy,
                                      .stages = result.stages,
@@ -66,7 +88,8 @@ Simulation run_scenario(const Scenario& scenario) {
                                      .training = scenario.workload.training,
                                      .folded = result.folded,
                                      .reserved = kinds.front().reserved,
-                                     .kinds = by_kind};
+                                     .kinds = by_kind,
+                                     .context_variants = variants};
   result.closed_form = strategies::closed_form(input);
   result.graph = strategies::build_tasks(input);
   result.timeline =

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
-#include "cost/roofline.hpp"
 #include "strategies/block_memory.hpp"
+#include "strategies/ring_attention.hpp"
+#include "strategies/tensor/kernel_parts.hpp"
 
 namespace tsim::strategies {
 namespace {
@@ -15,54 +17,104 @@ using models::OpId;
 
 /// Everything that the piece makers read.
 struct Context {
-  const OpGraph& graph;
-  const TensorComms& comms;
+  const ShardedBlock& block;
   const cost::Device& device;
   bool overlap_tensor;
-  RankGroup tensor;  // the ranks that split the block
+  int chunks;  // of a product beside its communication
+  const Sharding& sharding;
 };
 
 bool contains(const std::vector<OpId>& ops, OpId op) {
   return std::find(ops.begin(), ops.end(), op) != ops.end();
 }
 
-Piece compute_piece(const Kernel& kernel, const cost::Device& device, Phase phase) {
-  Piece piece;
-  piece.phase = phase;
-  piece.on_device = cost::kernel_time(kernel, device);
-  piece.launches = 1;
-  piece.hardware_flops = kernel.cls == models::OpClass::contraction ? kernel.flops : Flops{};
-  return piece;
+const models::Op& op_at(const OpGraph& graph, OpId op) {
+  return graph.ops[static_cast<std::size_t>(op)];
 }
 
-/// Communications of the operators `ops` over the ranks that split the block.
-struct CommsOf {
-  const std::vector<OpComm>& comms;
-  const std::vector<OpId>& ops;
-};
-
-void add_comms(const CommsOf& of, const Context& c, Phase phase, std::vector<Piece>& pieces,
-               PieceKind kind = PieceKind::comm) {
-  for (const OpComm& comm : of.comms) {
-    if (!contains(of.ops, comm.op)) { continue; }
-    pieces.push_back(comm_piece(kind, phase, {comm.kind, c.tensor, Stream::tp, comm.size}));
+/// What `ops` communicate.
+std::vector<Communication> comms_of(const std::vector<ShardComm>& comms,
+                                    const std::vector<OpId>& ops) {
+  std::vector<Communication> found;
+  for (const ShardComm& c : comms) {
+    if (contains(ops, c.op)) { found.push_back(over_run(c)); }
   }
+  return found;
+}
+
+/// The panels of the product that `kernel` runs, if there are any.
+const PanelledProduct* panels_of(const std::vector<PanelledProduct>& products,
+                                 const Kernel& kernel) {
+  if (kernel.kind != models::OpKind::matmul && kernel.kind != models::OpKind::embedding) {
+    return nullptr;
+  }
+  for (const PanelledProduct& p : products) {
+    if (contains(kernel.ops, p.op)) { return &p; }
+  }
+  return nullptr;
+}
+
+Bytes weight_of(const OpGraph& graph, const Kernel& kernel) {
+  Bytes sum;
+  for (const OpId op : kernel.ops) {
+    const models::Op& o = op_at(graph, op);
+    if (o.kind != models::OpKind::matmul) { continue; }
+    for (const models::Operand& w : o.weights) {
+      sum += models::elements(w.shape) *
+             Bytes{size_of(graph.tensors[static_cast<std::size_t>(w.tensor)].dtype)};
+    }
+  }
+  return sum;
+}
+
+/// `share` of the forward's model FLOPs of the contractions that `kernel` belongs to; what several
+/// ranks do alike counts once.
+Flops model_flops_of(const ShardedBlock& block, const Kernel& kernel, double share) {
+  Flops sum;
+  for (const OpId op : kernel.ops) {
+    const models::Op& o = op_at(block.graph, op);
+    if (o.cls != models::OpClass::contraction) { continue; }
+    sum += share / block.repeats[static_cast<std::size_t>(op)] * model_flops(o);
+  }
+  return sum;
+}
+
+bool is_ring_core(const Kernel& kernel, const Context& c) {
+  return c.sharding.context > 1 && c.sharding.attention == ContextAttention::ring &&
+         kernel.part == models::Part::attention_core;
+}
+
+/// The rounds of a ring of context ranks.
+void add_ring(const Kernel& kernel, const Context& c, const PartRules& rules,
+              std::vector<Piece>& pieces) {
+  Piece piece = kernel_piece(kernel, c.device, rules.phase);
+  piece.model_flops = rules.model_flops;
+  const bool backward = rules.phase == Phase::backward || rules.phase == Phase::input_grad;
+  const std::vector<Piece> round =
+      ring_pieces(piece, kernel, {c.block.graph, c.sharding, c.device, backward});
+  pieces.insert(pieces.end(), round.begin(), round.end());
+}
+
+Flops forward_flops(const Kernel& kernel, const Context& c, Phase phase) {
+  const bool counts = phase == Phase::forward && kernel.cls == models::OpClass::contraction;
+  return counts ? model_flops_of(c.block, kernel, 1.0) : Flops{};
 }
 
 std::vector<Piece> forward_pieces(const std::vector<Kernel>& kernels, const Context& c,
                                   Phase phase) {
   std::vector<Piece> pieces;
   for (const Kernel& kernel : kernels) {
-    add_comms({c.comms.before_forward, kernel.ops}, c, phase, pieces);
-    Piece piece = compute_piece(kernel, c.device, phase);
-    if (phase == Phase::forward && kernel.cls == models::OpClass::contraction) {
-      for (const OpId op : kernel.ops) {
-        const models::Op& o = c.graph.ops[static_cast<std::size_t>(op)];
-        if (o.cls == models::OpClass::contraction) { piece.model_flops += model_flops(o); }
-      }
+    if (is_ring_core(kernel, c)) {
+      add_ring(kernel, c, {.phase = phase, .model_flops = forward_flops(kernel, c, phase)}, pieces);
+      continue;
     }
-    pieces.push_back(piece);
-    add_comms({c.comms.after_forward, kernel.ops}, c, phase, pieces);
+    const KernelComms comms{.before = comms_of(c.block.before_forward, kernel.ops),
+                            .after = comms_of(c.block.after_forward, kernel.ops),
+                            .panels = panels_of(c.block.forward_panels, kernel)};
+    const Chunking chunking{c.chunks, weight_of(c.block.graph, kernel)};
+    const PartRules rules{.phase = phase, .model_flops = forward_flops(kernel, c, phase)};
+    const auto parts = pieces_of(kernel_parts(kernel, comms, chunking), rules, c.device);
+    pieces.insert(pieces.end(), parts.begin(), parts.end());
   }
   return pieces;
 }
@@ -78,17 +130,6 @@ void add_gradients(const OpGraph& graph, OpId op, Piece& piece) {
     (is_word_embedding(graph, w.tensor) ? piece.embedding_gradients : piece.gradients) +=
         models::elements(graph.tensors[static_cast<std::size_t>(w.tensor)].shape);
   }
-}
-
-/// `share` of the forward's model FLOPs of the contractions that `kernel` belongs to.
-Flops backward_model_flops(const OpGraph& graph, const Kernel& kernel, double share) {
-  Flops sum;
-  for (const OpId op : kernel.ops) {
-    const models::Op& o = graph.ops[static_cast<std::size_t>(op)];
-    if (o.cls != models::OpClass::contraction) { continue; }
-    sum += share * model_flops(o);
-  }
-  return sum;
 }
 
 /// The kernels that make one operator's gradients: of its inputs (two products for an attention
@@ -114,13 +155,14 @@ struct BackwardPieces {
   std::vector<Piece> pieces;
   std::vector<const Kernel*> kernels;  // by piece; null for communication
 
-  void add(const Piece& piece, const Kernel* kernel) {
-    pieces.push_back(piece);
-    kernels.push_back(kernel);
+  void add(const std::vector<Piece>& parts, const Kernel* kernel) {
+    for (const Piece& piece : parts) {
+      pieces.push_back(piece);
+      kernels.push_back(piece.kind == PieceKind::compute ? kernel : nullptr);
+    }
   }
-  void add_comms(const CommsOf& of, const Context& c, Phase phase, PieceKind kind) {
-    strategies::add_comms(of, c, phase, pieces, kind);
-    kernels.resize(pieces.size(), nullptr);
+  void add_comms(const std::vector<Communication>& comms, Phase phase, PieceKind kind) {
+    for (const Communication& comm : comms) { add({comm_piece(kind, phase, comm)}, nullptr); }
   }
 };
 
@@ -128,49 +170,78 @@ struct BackwardPieces {
 enum class Gradients : std::uint8_t { all, of_inputs, of_weights };
 
 /// The kernels of the weights' gradients, nothing else.
-void add_weight_grads(const GradientKernels& kernels, const Context& c, BackwardPieces& out) {
+void add_weight_grads(const GradientKernels& kernels, const Context& c, Phase phase,
+                      BackwardPieces& out) {
   for (const Kernel* w : kernels.weights) {
-    Piece piece = compute_piece(*w, c.device, Phase::weight_grad);
-    piece.model_flops = backward_model_flops(c.graph, *w, 1.0);
-    out.add(piece, w);
+    const KernelComms comms{
+        .before = {}, .after = {}, .panels = panels_of(c.block.weight_panels, *w)};
+    const PartRules rules{.phase = phase, .model_flops = model_flops_of(c.block, *w, 1.0)};
+    out.add(pieces_of(kernel_parts(*w, comms, {}), rules, c.device), w);
   }
+}
+
+/// Communication of the operators whose gradients `kernels` make.
+KernelComms gradient_comms(const GradientKernels& kernels, const Context& c) {
+  std::vector<OpId> ops;
+  for (const auto* list : {&kernels.inputs, &kernels.weights}) {
+    for (const Kernel* k : *list) { ops.insert(ops.end(), k->ops.begin(), k->ops.end()); }
+  }
+  return {.before = comms_of(c.block.before_backward, ops),
+          .after = comms_of(c.block.after_backward_input, ops)};
+}
+
+/// The kernels of the inputs' gradients: the first waits for the operator's communication, the last
+/// is followed by it; `beside` as in PartRules.
+void add_input_grads(const GradientKernels& kernels, const Context& c, const PartRules& rules,
+                     BackwardPieces& out) {
+  KernelComms around = gradient_comms(kernels, c);
+  const bool panels =
+      std::any_of(kernels.inputs.begin(), kernels.inputs.end(),
+                  [&](const Kernel* k) { return panels_of(c.block.input_panels, *k) != nullptr; });
+  // An operator's backward is twice its forward: half for the weights, or all for the inputs.
+  const auto products =
+      std::count_if(kernels.inputs.begin(), kernels.inputs.end(),
+                    [](const Kernel* k) { return k->cls == models::OpClass::contraction; });
+  const double share =
+      (kernels.weights.empty() ? 2.0 : 1.0) / std::max(1.0, static_cast<double>(products));
+  for (std::size_t i = 0; i < kernels.inputs.size(); ++i) {
+    const Kernel& k = *kernels.inputs[i];
+    KernelComms comms{.before = {}, .after = {}, .panels = panels_of(c.block.input_panels, k)};
+    if (i == 0) { comms.before = std::exchange(around.before, {}); }
+    if (i + 1 == kernels.inputs.size()) { comms.after = std::exchange(around.after, {}); }
+    PartRules part = rules;
+    part.beside = panels ? -1 : rules.beside;
+    const bool counts = k.cls == models::OpClass::contraction;
+    part.model_flops = counts ? model_flops_of(c.block, k, share) : Flops{};
+    if (is_ring_core(k, c)) {
+      std::vector<Piece> rounds;
+      add_ring(k, c, part, rounds);
+      out.add(rounds, &k);
+      continue;
+    }
+    const Chunking chunking{c.chunks, weight_of(c.block.graph, k)};
+    out.add(pieces_of(kernel_parts(k, comms, chunking), part, c.device), &k);
+  }
+  out.add_comms(around.before, rules.phase, PieceKind::comm);
+  out.add_comms(around.after, rules.phase,
+                rules.beside >= 0 ? PieceKind::async_comm : PieceKind::comm);
 }
 
 /// Kernels of the inputs' gradients with the communication around them, then the weights'.
 void add_backward(const GradientKernels& kernels, const Context& c, Gradients which,
                   BackwardPieces& out) {
-  std::vector<OpId> ops;
-  for (const auto* list : {&kernels.inputs, &kernels.weights}) {
-    for (const Kernel* k : *list) { ops.insert(ops.end(), k->ops.begin(), k->ops.end()); }
-  }
   const bool all = which == Gradients::all;
   const Phase phase = all ? Phase::backward : Phase::input_grad;
-  out.add_comms({c.comms.before_backward, ops}, c, phase, PieceKind::comm);
-  // An operator's backward is twice its forward: half for the weights, or all for the inputs.
-  const auto products =
-      std::count_if(kernels.inputs.begin(), kernels.inputs.end(),
-                    [](const Kernel* k) { return k->cls == models::OpClass::contraction; });
-  const double input_share =
-      (kernels.weights.empty() ? 2.0 : 1.0) / std::max(1.0, static_cast<double>(products));
-  for (const Kernel* k : kernels.inputs) {
-    Piece piece = compute_piece(*k, c.device, phase);
-    if (k->cls == models::OpClass::contraction) {
-      piece.model_flops = backward_model_flops(c.graph, *k, input_share);
-    }
-    out.add(piece, k);
-  }
   const bool overlap = all && c.overlap_tensor && !kernels.weights.empty();
   const std::size_t before = out.pieces.size();
-  out.add_comms({c.comms.after_backward_input, ops}, c, phase,
-                overlap ? PieceKind::async_comm : PieceKind::comm);
+  add_input_grads(kernels, c, {.phase = phase, .model_flops = {}, .beside = overlap ? 0 : -1}, out);
   if (!all) { return; }
-  const bool beside = overlap && out.pieces.size() > before;
-  for (const Kernel* w : kernels.weights) {
-    Piece piece = compute_piece(*w, c.device, Phase::backward);
-    piece.model_flops = backward_model_flops(c.graph, *w, 1.0);
-    out.add(piece, w);
-  }
-  if (beside) { out.add(join_piece(Phase::backward), nullptr); }
+  const bool beside = std::any_of(out.pieces.begin() + static_cast<std::ptrdiff_t>(before),
+                                  out.pieces.end(), [overlap](const Piece& p) {
+                                    return overlap && p.kind == PieceKind::async_comm && p.key == 0;
+                                  });
+  add_weight_grads(kernels, c, Phase::backward, out);
+  if (beside) { out.add({join_piece(Phase::backward)}, nullptr); }
 }
 
 /// A weight's gradient is complete after the last kernel of its operator that is listed.
@@ -188,7 +259,9 @@ void mark_gradients(const OpGraph& graph, BackwardPieces& backward) {
 /// first of the others.
 void add_unmarked_gradients(const OpGraph& graph, BackwardPieces& weights) {
   std::set<OpId> marked;
-  for (const Kernel* k : weights.kernels) { marked.insert(k->ops.begin(), k->ops.end()); }
+  for (const Kernel* k : weights.kernels) {
+    if (k != nullptr) { marked.insert(k->ops.begin(), k->ops.end()); }
+  }
   Piece rest;
   rest.phase = Phase::weight_grad;
   for (OpId op = 0; op < static_cast<OpId>(graph.ops.size()); ++op) {
@@ -201,17 +274,18 @@ void add_unmarked_gradients(const OpGraph& graph, BackwardPieces& weights) {
 
 std::vector<Piece> backward_pieces(const models::BlockKernels& kernels, const Context& c,
                                    Gradients which) {
+  const OpGraph& graph = c.block.graph;
   BackwardPieces backward;
-  for (auto op = static_cast<OpId>(c.graph.ops.size()) - 1; op >= 0; --op) {
+  for (auto op = static_cast<OpId>(graph.ops.size()) - 1; op >= 0; --op) {
     const GradientKernels of_op = gradient_kernels(kernels, op);
     if (which == Gradients::of_weights) {
-      add_weight_grads(of_op, c, backward);
+      add_weight_grads(of_op, c, Phase::weight_grad, backward);
     } else {
       add_backward(of_op, c, which, backward);
     }
   }
-  if (which != Gradients::of_inputs) { mark_gradients(c.graph, backward); }
-  if (which == Gradients::of_weights) { add_unmarked_gradients(c.graph, backward); }
+  if (which != Gradients::of_inputs) { mark_gradients(graph, backward); }
+  if (which == Gradients::of_weights) { add_unmarked_gradients(graph, backward); }
   return backward.pieces;
 }
 
@@ -240,12 +314,13 @@ std::vector<Kernel> core_kernels(const std::vector<Kernel>& kernels) {
 
 /// The parts of a layer's input that its tensor ranks keep are put together again.
 ///   [arXiv:1910.02054, sec. 6.1]
-void gather_input(const OpGraph& graph, const Context& c, std::vector<Piece>& again) {
+void gather_input(const OpGraph& graph, int tensor, std::vector<Piece>& again) {
   if (graph.input < 0) { return; }
   const Bytes size = models::size_of(graph.tensors[static_cast<std::size_t>(graph.input)]);
-  again.insert(again.begin(),
-               comm_piece(PieceKind::comm, Phase::recompute,
-                          {cost::CollectiveOp::all_gather, c.tensor, Stream::tp, size}));
+  again.insert(
+      again.begin(),
+      comm_piece(PieceKind::comm, Phase::recompute,
+                 {cost::CollectiveOp::all_gather, {GroupAxis::tensor, tensor}, Stream::tp, size}));
 }
 
 Bytes part_of(Bytes whole, int parts) { return Bytes{(whole.value + parts - 1) / parts}; }
@@ -266,13 +341,13 @@ std::vector<Piece> joined(std::vector<Piece> first, const std::vector<Piece>& se
 
 }  // namespace
 
-BlockPlan plan_block(const models::Block& block, const Sharding& sharding, const Strategy& strategy,
+BlockPlan plan_block(const models::Block& block, const TensorSplit& split, const Strategy& strategy,
                      const cost::Device& device) {
-  const OpGraph graph = shard(block.graph, sharding);
-  const TensorComms comms = tensor_comms(graph, sharding);
+  const ShardedBlock sharded = shard_block(block.graph, split);
+  const OpGraph& graph = sharded.graph;
   const models::BlockKernels kernels = models::kernels(graph, strategy.fusion);
-  const Context context{
-      graph, comms, device, strategy.overlap_tensor, {GroupAxis::tensor, strategy.tensor}};
+  const Context context{sharded, device, strategy.overlap_tensor, strategy.tensor_chunks,
+                        split.sharding};
   const Recompute recompute = recompute_of(block.kind, strategy);
 
   BlockPlan plan;
@@ -284,19 +359,20 @@ BlockPlan plan_block(const models::Block& block, const Sharding& sharding, const
     again = forward_pieces(core_kernels(kernels.forward), context, Phase::recompute);
   }
   if (strategy.partition_activations && recompute == Recompute::full) {
-    gather_input(graph, context, again);
+    gather_input(graph, strategy.tensor, again);
   }
   plan.again = again;
   plan.backward = joined(again, backward_pieces(kernels, context, Gradients::all));
   plan.input_grad = joined(again, backward_pieces(kernels, context, Gradients::of_inputs));
   plan.weight_grad = backward_pieces(kernels, context, Gradients::of_weights);
   plan.weights = block_weights(graph, strategy.zero.persistence);
+  plan.shared = sharded.shared;
   add_memory(graph, recompute, strategy.fusion, plan);
   if (strategy.partition_activations && recompute == Recompute::full) {
     plan.activations = part_of(plan.activations, strategy.tensor);
   }
-  if (block.kind == models::BlockKind::head) { chunk_loss(strategy.loss_chunks, plan); }
   add_weight_memory(graph, kernels.backward_weight, plan);
+  if (block.kind == models::BlockKind::head) { chunk_loss(strategy.loss_chunks, plan); }
   return plan;
 }
 

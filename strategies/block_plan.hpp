@@ -9,8 +9,8 @@
 #include "models/kernel.hpp"
 #include "models/model.hpp"
 #include "strategies/piece.hpp"
-#include "strategies/shard.hpp"
 #include "strategies/strategy.hpp"
+#include "strategies/tensor/shard_block.hpp"
 
 namespace tsim::strategies {
 
@@ -37,12 +37,13 @@ struct BlockPlan {
   Bytes output;              // the activation that leaves it
   Bytes memory;              // an encoder's output that it reads besides
   BlockWeights weights;
+  std::vector<SharedGradients> shared;
 };
 
 /// Plans a block of the sharded model. Selective recomputation drops what the attention core makes
 /// and runs it again; full keeps a layer's input only and runs its forward again, communication
 /// included.   [arXiv:2205.05198, sec. 5]
-BlockPlan plan_block(const models::Block& block, const Sharding& sharding, const Strategy& strategy,
+BlockPlan plan_block(const models::Block& block, const TensorSplit& split, const Strategy& strategy,
                      const cost::Device& device);
 
 }  // namespace tsim::strategies

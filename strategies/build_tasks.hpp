@@ -31,6 +31,8 @@ struct BuildInput {
   Bytes reserved;                        // of a device's memory: context and libraries
   std::span<const KindPlan> kinds = {};  // by kind of device; none: all ranks are as `stages` and
                                          // `reserved` say
+  int context_variants = 1;              // entries of `kinds` for each kind of device: one for each
+                                         // context rank where they differ
 };
 
 /// What each stage runs, in its order.

@@ -159,7 +159,7 @@ void add_programs(std::span<const ChunkBlock> blocks, const Strategy& strategy,
   const BucketLimits each = make.buckets(false);
   const BucketLimits last = make.buckets(true);
   plan.forward = make.forward(false);
-  plan.first_forward = make.forward(true);
+  if (strategy.overlap_parameters) { plan.first_forward = make.forward(true); }
   plan.backward = make.backward(&BlockPlan::backward, Phase::backward, each);
   plan.last_backward = make.backward(&BlockPlan::backward, Phase::backward, last);
   plan.input_grad = make.backward(&BlockPlan::input_grad, Phase::input_grad, {});

@@ -1,9 +1,11 @@
 #include "strategies/closed_form.hpp"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
-#include "cost/algorithm_choice.hpp"
 #include "cost/collectives.hpp"
+#include "strategies/gradient_norm.hpp"
 #include "strategies/layout.hpp"
 #include "strategies/schedule.hpp"
 
@@ -49,8 +51,13 @@ class Estimator {
     result.transfers = (one_at_a_time ? static_cast<double>(m) : 1.0) * transfer_time();
     if (in_.training) {
       for (int stage = 0; stage < s.pipeline; ++stage) {
-        result.gradients = std::max(result.gradients, exposed_gradients(stage));
+        const Seconds shared = each ? Seconds{} : shared_gradients(stage);
+        result.gradients = std::max(result.gradients, exposed_gradients(stage) + shared);
         if (!each) { result.optimizer = std::max(result.optimizer, optimizer_time(stage)); }
+      }
+      if (waits_for_norm(s)) {
+        result.optimizer +=
+            collective(CollectiveOp::all_reduce, norm_ranks(layout_, s, 0), kNormSize);
       }
     }
     result.step = result.pipeline + result.transfers + result.gradients + result.optimizer;
@@ -58,10 +65,15 @@ class Estimator {
   }
 
  private:
+  /// Layers ask for the same collectives over and over.
   Seconds collective(CollectiveOp op, const std::vector<int>& devices, Bytes size) {
-    const auto plan = plan_collective(op, cost::algorithm_or_auto(op, in_.strategy.collective),
-                                      devices, size, in_.router);
-    return time_alone(plan, in_.topology, in_.router);
+    const auto [at, added] = known_.try_emplace({op, size, devices});
+    if (added) {
+      const auto plan =
+          plan_collective(op, algorithm_of(in_.strategy, op), devices, size, in_.router);
+      at->second = time_alone(plan, in_.topology, in_.router);
+    }
+    return at->second;
   }
 
   /// When a program's exits have ended, and when all that it sends has arrived.
@@ -91,8 +103,9 @@ class Estimator {
   Seconds program_time(const Program& program, int stage) { return ends_of(program, stage).exits; }
 
   Seconds comm_time(const Step& step, int stage) {
-    return collective(step.comm.op, layout_.ranks(step.comm.group, 0, {0, 0, stage}),
-                      step.comm.size);
+    std::vector<int> devices = layout_.ranks(step.comm.group, 0, {0, 0, stage});
+    if (step.comm.op == CollectiveOp::send_recv) { devices.push_back(devices.front()); }
+    return collective(step.comm.op, devices, step.comm.size);
   }
 
   /// Phases of one micro-batch through a stage: all its chunks, or one of two copies.
@@ -139,9 +152,7 @@ class Estimator {
   }
 
   Seconds transfer_time() {
-    // Under sequence parallelism a rank's output is its part already.
-    const int cut =
-        in_.strategy.scatter_gather && !in_.strategy.sequence_parallel ? in_.strategy.tensor : 1;
+    const int cut = cuts_messages(in_.strategy) ? in_.strategy.tensor : 1;
     Seconds sum;
     for (int stage = 0; stage + 1 < in_.strategy.pipeline; ++stage) {
       const Bytes size = in_.stages[static_cast<std::size_t>(stage)].chunks.front().output;
@@ -181,6 +192,17 @@ class Estimator {
     return std::max(Seconds{}, free - clock);
   }
 
+  /// Gradients that parts of the tensor group add up, after all others.
+  Seconds shared_gradients(int stage) {
+    Seconds sum;
+    for (const SharedGradients& s : in_.stages[static_cast<std::size_t>(stage)].shared) {
+      const RankGroup group{GroupAxis::tensor, s.ranks.size, s.ranks.stride};
+      sum += collective(CollectiveOp::all_reduce, layout_.ranks(group, 0, {0, 0, stage}),
+                        s.elements * Bytes{size_of(in_.strategy.precision.reduction)});
+    }
+    return sum;
+  }
+
   /// Devices of all that hold the stage's parameters.
   std::vector<int> holders(int stage) const {
     std::vector<int> devices;
@@ -205,6 +227,7 @@ class Estimator {
   const BuildInput& in_;
   Layout layout_;
   const Schedule* schedule_;
+  std::map<std::tuple<CollectiveOp, Bytes, std::vector<int>>, Seconds> known_;
 };
 
 }  // namespace

@@ -5,8 +5,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "cost/algorithm_choice.hpp"
-
 namespace tsim::strategies {
 namespace {
 
@@ -30,6 +28,12 @@ double slowest(const std::vector<Flow>& flows, const Loads& loads, const cost::T
   return worst;
 }
 
+/// A ring of messages ends where it began.
+std::int32_t ranks_in(const std::vector<int>& devices) {
+  const bool closed = devices.size() > 1 && devices.front() == devices.back();
+  return static_cast<std::int32_t>(devices.size()) - (closed ? 1 : 0);
+}
+
 }  // namespace
 
 std::vector<Flow> CommTable::flows(const cost::CollectivePlan& plan) {
@@ -47,7 +51,7 @@ Comm CommTable::lay(const CommKey& key, std::string_view algorithm,
   Comm comm{.label = {},
             .algorithm = "copy",
             .stream = key.stream,
-            .ranks = static_cast<std::int32_t>(devices.size()),
+            .ranks = ranks_in(devices),
             .payload = key.payload,
             .latency = {},
             .flows = {},
@@ -72,8 +76,10 @@ std::uint32_t CommTable::comm(TaskGraph& graph, const CommKey& key, const std::s
                               const GroupCopies& copies) {
   const auto found = known_.find(key);
   if (found != known_.end()) { return found->second; }
-  Comm comm = lay(key, cost::algorithm_or_auto(key.op, algorithm_), copies.front());
+  Comm comm = lay(key, algorithm_of(*strategy_, key.op), copies.front());
   comm.label = label;
+  comm.own_flows = static_cast<std::uint32_t>(comm.flows.size());
+  comm.copies = static_cast<std::int32_t>(copies.size());
   std::unordered_set<cost::ChannelId> own;
   for (const Flow& flow : comm.flows) { own.insert(flow.channels.begin(), flow.channels.end()); }
   for (std::size_t i = 1; i < copies.size(); ++i) {
@@ -99,7 +105,7 @@ bool CommTable::alike(const CommKey& key, const GroupCopies& copies) {
   Loads loads;
   all.reserve(copies.size());
   for (const std::vector<int>& devices : copies) {
-    all.push_back(lay(key, cost::algorithm_or_auto(key.op, algorithm_), devices));
+    all.push_back(lay(key, algorithm_of(*strategy_, key.op), devices));
     add_loads(all.back().flows, loads);
   }
   const auto time = [&](const Comm& comm) {

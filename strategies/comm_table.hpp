@@ -10,6 +10,7 @@
 #include "cost/collectives.hpp"
 #include "strategies/host_copies.hpp"
 #include "strategies/rank_group.hpp"
+#include "strategies/strategy.hpp"
 #include "strategies/task_graph.hpp"
 
 namespace tsim::strategies {
@@ -29,11 +30,8 @@ struct CommKey {
 
 class CommTable {
  public:
-  CommTable(const cost::Topology& topology, cost::Router& router, std::string algorithm)
-      : topology_(&topology),
-        router_(&router),
-        copies_(topology, router),
-        algorithm_(std::move(algorithm)) {}
+  CommTable(const cost::Topology& topology, cost::Router& router, const Strategy& strategy)
+      : topology_(&topology), router_(&router), copies_(topology, router), strategy_(&strategy) {}
 
   /// Index in `graph.comms` of the communication, planned at its first use.
   std::uint32_t comm(TaskGraph& graph, const CommKey& key, const std::string& label,
@@ -49,7 +47,7 @@ class CommTable {
   const cost::Topology* topology_;
   cost::Router* router_;
   HostCopies copies_;
-  std::string algorithm_;
+  const Strategy* strategy_;
   std::map<CommKey, std::uint32_t> known_;
 };
 

@@ -6,6 +6,7 @@
 #include "strategies/memory.hpp"
 #include "strategies/recompute.hpp"
 #include "strategies/schedule.hpp"
+#include "strategies/tensor/shard_block.hpp"
 
 namespace tsim::strategies {
 namespace {
@@ -81,10 +82,7 @@ Seconds time_of(const std::vector<Piece>& pieces) {
 /// What a layer of each kind takes under each choice, for one micro-batch.
 std::vector<LayerChoices> choices_of_layers(const FitInput& in) {
   const Strategy& s = in.build.strategy;
-  const Sharding sharding{.tensor = s.tensor,
-                          .sequence_parallel = s.sequence_parallel,
-                          .heads = in.model.config.heads,
-                          .kv_heads = in.model.config.kv_heads};
+  const TensorSplit split = tensor_split(in.model, s, -1);
   std::vector<LayerChoices> layers;
   for (const models::Block& block : in.model.blocks) {
     if (block.kind != models::BlockKind::layer && block.kind != models::BlockKind::decoder_layer) {
@@ -95,7 +93,7 @@ std::vector<LayerChoices> choices_of_layers(const FitInput& in) {
       Strategy with = s;
       with.recompute_method = RecomputeMethod::every;
       with.recompute = r;
-      const BlockPlan plan = plan_block(block, sharding, with, in.device);
+      const BlockPlan plan = plan_block(block, split, with, in.device);
       choices[static_cast<std::size_t>(r)] = {plan.activations, plan.backward_workspace,
                                               time_of(plan.again)};
     }

@@ -1,7 +1,9 @@
 #include "strategies/fold.hpp"
 
 #include <algorithm>
+#include <set>
 
+#include "strategies/gradient_norm.hpp"
 #include "strategies/schedule.hpp"
 
 namespace tsim::strategies {
@@ -24,11 +26,21 @@ class AlikeCheck {
 
   bool all_alike() {
     const std::vector<Place> places = simulated_places();
-    return std::all_of(places.begin(), places.end(),
-                       [this](const Place& place) { return alike_at(place); });
+    return norms_alike() && std::all_of(places.begin(), places.end(),
+                                        [this](const Place& place) { return alike_at(place); });
   }
 
  private:
+  /// The norm is added up by every replica at once, unless all ranks do it together.
+  bool norms_alike() {
+    if (!axes_.data || !waits_for_norm(strategy_) || shard_count(strategy_) > 1) { return true; }
+    GroupCopies copies;
+    for (int r = 0; r < layout_.replicas(); ++r) {
+      copies.push_back(norm_ranks(layout_, strategy_, r));
+    }
+    return copies.front().size() < 2 || table_.alike(CollectiveOp::all_reduce, copies, kNormSize);
+  }
+
   std::vector<Place> simulated_places() const {
     const int replicas = axes_.data ? 1 : replica_count(strategy_);
     const int tensors = axes_.tensor ? 1 : strategy_.tensor;
@@ -47,11 +59,28 @@ class AlikeCheck {
     const Bytes message = std::max(plan.chunks.front().output, Bytes{1});
     const std::vector<int> holders = holder_stages(shape_, place.stage);
     const Bytes gradients = plan.elements * Bytes{size_of(strategy_.precision.reduction)};
-    return sums_alike(group_copies(layout_, axes_, place, {GroupAxis::tensor, strategy_.tensor}),
-                      message) &&
+    const std::set<RankGroup> groups = tensor_groups(plan);
+    return std::all_of(groups.begin(), groups.end(),
+                       [&](const RankGroup& group) {
+                         return sums_alike(group_copies(layout_, axes_, place, group), message);
+                       }) &&
            groups_alike(place, gradients) && copies_alike(place, message) &&
            sums_alike(replica_copies(layout_, axes_, place.tensor, holders), gradients) &&
            messages_alike(place, message);
+  }
+
+  /// Groups along the tensor axis that the stage's programs use, and the whole one.
+  std::set<RankGroup> tensor_groups(const StagePlan& plan) const {
+    std::set<RankGroup> groups{{GroupAxis::tensor, strategy_.tensor}};
+    for (const ChunkPlan& chunk : plan.chunks) {
+      for (const Program* program : {&chunk.forward, &chunk.backward}) {
+        for (const Step& step : program->steps) {
+          const bool along = step.is_comm && step.comm.group.axis == GroupAxis::tensor;
+          if (along) { groups.insert(step.comm.group); }
+        }
+      }
+    }
+    return groups;
   }
 
   /// Whether all ranks that are folded into the one at `place` sit on devices of one kind.
@@ -127,11 +156,13 @@ std::vector<int> along(bool folded, int simulated, int size) {
 
 }  // namespace
 
-FoldedAxes foldable_axes(const Strategy& strategy, const std::vector<StagePlan>& stages,
-                         const cost::Topology& topology, cost::Router& router) {
-  CommTable table(topology, router, strategy.collective);
+FoldedAxes foldable_axes(const Strategy& strategy, bool causal,
+                         const std::vector<StagePlan>& stages, const cost::Topology& topology,
+                         cost::Router& router) {
+  CommTable table(topology, router, strategy);
   for (const FoldedAxes axes :
        {FoldedAxes{true, true}, FoldedAxes{true, false}, FoldedAxes{false, true}}) {
+    if (axes.data && is_uneven(strategy, causal)) { continue; }
     if (AlikeCheck(axes, strategy, stages, topology, table).all_alike()) { return axes; }
   }
   return {};

@@ -18,8 +18,10 @@ struct FoldedAxes {
 
 /// Folds an axis when devices along it are of one kind and every group's communications take the
 /// same time along it: nothing then tells the copies apart.
-FoldedAxes foldable_axes(const Strategy& strategy, const std::vector<StagePlan>& stages,
-                         const cost::Topology& topology, cost::Router& router);
+/// `causal`: of the model's attention.
+FoldedAxes foldable_axes(const Strategy& strategy, bool causal,
+                         const std::vector<StagePlan>& stages, const cost::Topology& topology,
+                         cost::Router& router);
 
 /// Device groups of a communication over `group`, for the simulated group that `place` is in first
 /// and then, along folded axes, its copies.

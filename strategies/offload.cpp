@@ -1,5 +1,7 @@
 #include "strategies/offload.hpp"
 
+#include <algorithm>
+
 #include "strategies/memory.hpp"
 #include "strategies/strategy.hpp"
 
@@ -44,6 +46,13 @@ bool uses_drives(const Strategy& s) {
 int keeper_of(const Strategy& s, int stage) {
   const bool first_half = 2 * stage + 1 < s.pipeline;
   return s.offload.activations == ActivationsAt::peer && first_half ? s.pipeline - 1 - stage : -1;
+}
+
+int layers_elsewhere(const Strategy& s, int stage, int layers) {
+  const bool none = s.offload.activations == ActivationsAt::device ||
+                    (s.offload.activations == ActivationsAt::peer && keeper_of(s, stage) < 0);
+  if (none) { return 0; }
+  return s.offload.layers > 0 ? std::min(s.offload.layers, layers) : layers - 1;
 }
 
 Communication host_copy(GroupAxis axis, Stream way) {

@@ -46,6 +46,9 @@ bool uses_drives(const Strategy& strategy);
 /// that has as many fewer in flight as this one has more; -1 for none.
 int keeper_of(const Strategy& strategy, int stage);
 
+/// Layers of a chunk of `layers` whose activations wait elsewhere for their backward.
+int layers_elsewhere(const Strategy& strategy, int stage, int layers);
+
 /// One rank's copy, size to be set.
 Communication host_copy(GroupAxis axis, Stream way);
 

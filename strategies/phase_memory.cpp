@@ -22,7 +22,8 @@ void change(MemoryClass cls, Bytes before, Bytes after, PhaseMemory& memory) {
 const Program& program_of(const ChunkPlan& chunk, Which which) {
   switch (which) {
     case Which::forward: return chunk.forward;
-    case Which::first_forward: return chunk.first_forward;
+    case Which::first_forward:
+      return chunk.first_forward.steps.empty() ? chunk.forward : chunk.first_forward;
     case Which::backward: return chunk.backward;
     case Which::last_backward: return chunk.last_backward;
     case Which::input_grad: return chunk.input_grad;

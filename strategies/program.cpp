@@ -97,9 +97,9 @@ class ProgramMaker {
   }
 
   void join(int key) {
-    close();
     const auto found = pending_.find(key);
     if (found == pending_.end()) { return; }
+    close();
     frontier_.insert(frontier_.end(), found->second.begin(), found->second.end());
     pending_.erase(found);
   }

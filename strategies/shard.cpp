@@ -26,31 +26,51 @@ bool is_divided(Axis axis) {
   }
 }
 
-std::int64_t divided(const Dim& dim, const Sharding& s) {
-  const std::int64_t kv = std::max<std::int64_t>(1, s.kv_heads / s.tensor);
+std::int64_t part(std::int64_t size, std::int64_t parts) { return (size + parts - 1) / parts; }
+
+/// How the axes of one operator or tensor are divided.
+struct Division {
+  std::int64_t features = 1;  // heads, ffn, vocabulary
+  std::int64_t sequence = 1;
+  std::int64_t keys = 1;
+};
+
+std::int64_t divided(const Dim& dim, const Sharding& s, std::int64_t parts) {
+  const std::int64_t kv = std::max<std::int64_t>(1, s.kv_heads / parts);
   if (dim.axis == Axis::kv_heads) { return kv; }
-  if (dim.axis == Axis::qkv) { return s.heads / s.tensor + 2 * kv; }
-  return (dim.size + s.tensor - 1) / s.tensor;
+  if (dim.axis == Axis::qkv) { return s.heads / parts + 2 * kv; }
+  return part(dim.size, parts);
 }
 
-/// `split_sequence`: the shape belongs to an operator or tensor outside the divided region.
-Shape resized(Shape shape, const Sharding& s, bool split_sequence) {
+Shape resized(Shape shape, const Sharding& s, const Division& d) {
   for (Dim& dim : shape) {
     if (is_divided(dim.axis)) {
-      dim.size = divided(dim, s);
-    } else if (split_sequence && dim.axis == Axis::sequence) {
-      dim.size = (dim.size + s.tensor - 1) / s.tensor;
+      dim.size = divided(dim, s, d.features);
+    } else if (dim.axis == Axis::sequence) {
+      dim.size = part(dim.size, d.sequence);
+    } else if (dim.axis == Axis::key_sequence) {
+      dim.size = part(dim.size, d.keys);
     }
   }
   return shape;
 }
 
+/// `outside`: not in the region that tensor parallelism divides.
+Division division(const Sharding& s, bool outside) {
+  const std::int64_t cut = s.sequence_parallel && outside ? s.tensor : 1;
+  const bool ring = s.attention == ContextAttention::ring;
+  return {s.tensor, s.context * cut, ring ? s.context : 1};
+}
+
 Op resized(Op op, const Sharding& s) {
-  const bool split_sequence = s.sequence_parallel && !is_split(op.space);
-  op.space = resized(std::move(op.space), s, split_sequence);
+  Division d = division(s, !is_split(op.space));
+  if (op.part == models::Part::attention_core && s.attention == ContextAttention::ulysses) {
+    d = {std::int64_t{s.tensor} * s.context, 1, 1};
+  }
+  op.space = resized(std::move(op.space), s, d);
   for (auto* operands : {&op.inputs, &op.weights, &op.outputs}) {
     for (models::Operand& operand : *operands) {
-      operand.shape = resized(std::move(operand.shape), s, split_sequence);
+      operand.shape = resized(std::move(operand.shape), s, d);
     }
   }
   return op;
@@ -81,75 +101,134 @@ const models::Operand* whole_input(const OpGraph& graph, const Op& op) {
   return nullptr;
 }
 
-/// Cross entropy over a divided vocabulary: the maximum, the label's logit and the sum of
-/// exponentials, one fp32 each for every token.
-void add_loss_comms(const Op& op, models::OpId id, TensorComms& comms) {
-  const std::int64_t tokens =
-      models::elements(Shape(op.space.begin(), op.space.end() - op.reduced));
-  for (int i = 0; i < 3; ++i) {
-    comms.after_forward.push_back({id, CollectiveOp::all_reduce, tokens * Bytes{4}});
+/// Collectives of an operator over the ranks that split it.
+class CommsMaker {
+ public:
+  CommsMaker(const OpGraph& graph, const Sharding& s) : graph_(graph), s_(s) {}
+
+  TensorComms make() {
+    for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
+      const Op& op = graph_.ops[i];
+      const auto id = static_cast<models::OpId>(i);
+      if (s_.tensor == 1 || !is_split(op.space)) { continue; }
+      if (op.kind == OpKind::cross_entropy) {
+        add_loss_comms(op, id);
+      } else {
+        add_output_comms(id);
+        add_input_comms(id);
+      }
+    }
+    if (s_.context > 1) { add_context_comms(); }
+    return std::move(comms_);
   }
-}
 
-CollectiveOp sum_of(bool sequence_parallel) {
-  return sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
-}
+ private:
+  OpComm over_tensor(models::OpId op, CollectiveOp kind, Bytes size) const {
+    return {op, {kind, {GroupAxis::tensor, s_.tensor}, Stream::tp, size}};
+  }
+  OpComm over_context(models::OpId op, CollectiveOp kind, Bytes size) const {
+    return {op, {kind, {GroupAxis::replica, s_.context}, Stream::cp, size}};
+  }
+  CollectiveOp sum() const {
+    return s_.sequence_parallel ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
+  }
 
-/// Partial results are added up; the gradient of a scattered sum has to be gathered first.
-void add_output_comms(const OpGraph& graph, models::OpId id, bool sequence_parallel,
-                      TensorComms& comms) {
-  const Op& op = graph.ops[static_cast<std::size_t>(id)];
-  if (!sums_over_split(op)) { return; }
-  const Bytes size = operand_size(graph, op.outputs.front());
-  comms.after_forward.push_back({id, sum_of(sequence_parallel), size});
-  if (sequence_parallel) { comms.before_backward.push_back({id, CollectiveOp::all_gather, size}); }
-}
+  /// Cross entropy over a divided vocabulary: the maximum, the label's logit and the sum of
+  /// exponentials, one fp32 each for every token.
+  void add_loss_comms(const Op& op, models::OpId id) {
+    const std::int64_t tokens =
+        models::elements(Shape(op.space.begin(), op.space.end() - op.reduced));
+    for (int i = 0; i < 3; ++i) {
+      comms_.after_forward.push_back(over_tensor(id, CollectiveOp::all_reduce, tokens * Bytes{4}));
+    }
+  }
 
-/// An input that all ranks read whole gets its gradient in parts.
-void add_input_comms(const OpGraph& graph, models::OpId id, bool sequence_parallel,
-                     TensorComms& comms) {
-  const Op& op = graph.ops[static_cast<std::size_t>(id)];
-  const models::Operand* whole = whole_input(graph, op);
-  if (whole == nullptr || !keeps_split(op) || !op.input_needs_gradient) { return; }
-  const Bytes size = operand_size(graph, *whole);
-  if (sequence_parallel) { comms.before_forward.push_back({id, CollectiveOp::all_gather, size}); }
-  comms.after_backward_input.push_back({id, sum_of(sequence_parallel), size});
-}
+  /// Partial results are added up; the gradient of a scattered sum has to be gathered first.
+  void add_output_comms(models::OpId id) {
+    const Op& op = graph_.ops[static_cast<std::size_t>(id)];
+    if (!sums_over_split(op)) { return; }
+    const Bytes size = operand_size(graph_, op.outputs.front());
+    comms_.after_forward.push_back(over_tensor(id, sum(), size));
+    if (s_.sequence_parallel) {
+      comms_.before_backward.push_back(over_tensor(id, CollectiveOp::all_gather, size));
+    }
+  }
+
+  /// An input that all ranks read whole gets its gradient in parts.
+  void add_input_comms(models::OpId id) {
+    const Op& op = graph_.ops[static_cast<std::size_t>(id)];
+    const models::Operand* whole = whole_input(graph_, op);
+    if (whole == nullptr || !keeps_split(op) || !op.input_needs_gradient) { return; }
+    const Bytes size = operand_size(graph_, *whole);
+    if (s_.sequence_parallel) {
+      comms_.before_forward.push_back(over_tensor(id, CollectiveOp::all_gather, size));
+    }
+    comms_.after_backward_input.push_back(over_tensor(id, sum(), size));
+  }
+
+  /// What the attention core reads of the other context ranks' keys and values, or their heads. A
+  /// ring's rounds are not among it.
+  void add_context_comms() {
+    for (const CoreOps& core : attention_cores(graph_)) {
+      const Bytes keys = 2 * core.keys;
+      if (s_.attention == ContextAttention::all_gather) {
+        comms_.before_forward.push_back(over_context(core.first, CollectiveOp::all_gather, keys));
+        comms_.before_backward.push_back(over_context(core.last, CollectiveOp::all_gather, keys));
+        comms_.after_backward_input.push_back(
+            over_context(core.first, CollectiveOp::reduce_scatter, keys));
+      } else if (s_.attention == ContextAttention::ulysses) {
+        const Bytes in = core.queries + keys;
+        const Bytes out = core.queries;  // the context has the queries' shape
+        comms_.before_forward.push_back(over_context(core.first, CollectiveOp::all_to_all, in));
+        comms_.after_forward.push_back(over_context(core.last, CollectiveOp::all_to_all, out));
+        comms_.before_backward.push_back(over_context(core.last, CollectiveOp::all_to_all, out));
+        comms_.after_backward_input.push_back(
+            over_context(core.first, CollectiveOp::all_to_all, in));
+      }
+    }
+  }
+
+  const OpGraph& graph_;
+  const Sharding& s_;
+  TensorComms comms_;
+};
 
 }  // namespace
+
+std::vector<CoreOps> attention_cores(const OpGraph& graph) {
+  std::vector<CoreOps> cores;
+  for (std::size_t i = 0; i < graph.ops.size(); ++i) {
+    const Op& op = graph.ops[i];
+    if (op.part != models::Part::attention_core) { continue; }
+    const auto id = static_cast<models::OpId>(i);
+    if (cores.empty() || cores.back().last + 1 != id) {
+      cores.push_back({.first = id,
+                       .queries = operand_size(graph, op.inputs[0]),
+                       .keys = operand_size(graph, op.inputs[1])});
+    }
+    cores.back().last = id;
+  }
+  return cores;
+}
 
 bool is_split(const Shape& shape) {
   return std::any_of(shape.begin(), shape.end(), [](const Dim& d) { return is_divided(d.axis); });
 }
 
 OpGraph shard(const OpGraph& graph, const Sharding& s) {
-  assert(s.tensor >= 1);
-  if (s.tensor == 1) { return graph; }
+  assert(s.tensor >= 1 && s.context >= 1);
+  if (s.tensor == 1 && s.context == 1) { return graph; }
   OpGraph part = graph;
   for (Op& op : part.ops) { op = resized(std::move(op), s); }
   for (models::Tensor& tensor : part.tensors) {
-    const bool split_sequence =
-        s.sequence_parallel && tensor.role != models::Role::weight && !is_split(tensor.shape);
-    tensor.shape = resized(std::move(tensor.shape), s, split_sequence);
+    const bool outside = tensor.role != models::Role::weight && !is_split(tensor.shape);
+    tensor.shape = resized(std::move(tensor.shape), s, division(s, outside));
   }
   return part;
 }
 
 TensorComms tensor_comms(const OpGraph& sharded, const Sharding& s) {
-  TensorComms comms;
-  if (s.tensor == 1) { return comms; }
-  for (std::size_t i = 0; i < sharded.ops.size(); ++i) {
-    const Op& op = sharded.ops[i];
-    const auto id = static_cast<models::OpId>(i);
-    if (!is_split(op.space)) { continue; }
-    if (op.kind == OpKind::cross_entropy) {
-      add_loss_comms(op, id, comms);
-    } else {
-      add_output_comms(sharded, id, s.sequence_parallel, comms);
-      add_input_comms(sharded, id, s.sequence_parallel, comms);
-    }
-  }
-  return comms;
+  return CommsMaker(sharded, s).make();
 }
 
 }  // namespace tsim::strategies

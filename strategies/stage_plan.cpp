@@ -11,6 +11,7 @@
 #include "strategies/memory.hpp"
 #include "strategies/recompute.hpp"
 #include "strategies/schedule.hpp"
+#include "strategies/tensor/statistics.hpp"
 
 namespace tsim::strategies {
 namespace {
@@ -37,29 +38,27 @@ struct Chain {
   }
 };
 
-std::vector<BlockPlan> plans_of(const models::Block& block, const Sharding& sharding,
+std::vector<BlockPlan> plans_of(const models::Block& block, const TensorSplit& split,
                                 const Strategy& strategy, const cost::Device& device) {
   if (!recompute_differs(strategy) || !is_layer(block.kind)) {
-    return {plan_block(block, sharding, strategy, device)};
+    return {plan_block(block, split, strategy, device)};
   }
   std::vector<BlockPlan> plans;
   Strategy with = strategy;
   for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full}) {
     with.recompute = r;
-    plans.push_back(plan_block(block, sharding, with, device));
+    plans.push_back(plan_block(block, split, with, device));
   }
   return plans;
 }
 
-Chain make_chain(const models::Model& model, const Strategy& strategy, const cost::Device& device) {
+Chain make_chain(const models::Model& model, const Strategy& strategy, const cost::Device& device,
+                 int context_rank = -1) {
   Chain chain;
-  const Sharding sharding{.tensor = strategy.tensor,
-                          .sequence_parallel = strategy.sequence_parallel,
-                          .heads = model.config.heads,
-                          .kv_heads = model.config.kv_heads};
+  const TensorSplit split = tensor_split(model, strategy, context_rank);
   int begin = 0;
   for (const models::Block& block : model.blocks) {
-    chain.plans.push_back(plans_of(block, sharding, strategy, device));
+    chain.plans.push_back(plans_of(block, split, strategy, device));
     chain.kinds.push_back(block.kind);
     for (int copy = 0; copy < block.count; ++copy) {
       chain.units.push_back(static_cast<int>(chain.plans.size()) - 1);
@@ -132,40 +131,54 @@ std::vector<BlockPlan> plans_of_chunk(const Chain& chain, Units units, const Str
   return plans;
 }
 
-/// Layers of a chunk whose activations wait elsewhere for their backward.
-int layers_elsewhere(const Strategy& s, int stage, int layers) {
-  const bool none = s.offload.activations == ActivationsAt::device ||
-                    (s.offload.activations == ActivationsAt::peer && keeper_of(s, stage) < 0);
-  if (none) { return 0; }
-  return s.offload.layers > 0 ? std::min(s.offload.layers, layers) : layers - 1;
-}
-
-/// A chunk of a stage.
-struct ChunkOf {
+struct ChunkSpec {
   Units units;
   int stage = 0;
-  int embedding_user = 0;  // the unit whose backward is the last to add to the word embedding's
-                           // gradient on this stage
+  int embedding_user = -1;  // whose backward is the last to add to the word embedding's gradient on
+                            // this stage
+  bool gathers_input = false, gathers_gradient = false;  // which arrive cut over the tensor group
 };
 
-ChunkPlan plan_chunk(const Chain& chain, const ChunkOf& of, const Strategy& strategy,
+/// The pieces of a message that arrive on each rank of the tensor group are put together
+/// [arXiv:2104.04473, sec. 4.1].
+void gather_first(Phase phase, Bytes size, int tensor, std::vector<Piece>& pieces) {
+  const Communication gather{
+      cost::CollectiveOp::all_gather, {GroupAxis::tensor, tensor}, Stream::tp, size};
+  pieces.insert(pieces.begin(), comm_piece(PieceKind::comm, phase, gather));
+}
+
+void gather_messages(const Chain& chain, const ChunkSpec& spec, int tensor,
+                     std::vector<BlockPlan>& plans) {
+  if (spec.gathers_input) {
+    const BlockPlan& before = chain.plan_of(spec.units.from - 1);
+    gather_first(Phase::forward, before.output + before.memory, tensor, plans.front().forward);
+  }
+  if (spec.gathers_gradient) {
+    BlockPlan& last = plans.back();
+    gather_first(Phase::backward, last.output + last.memory, tensor, last.backward);
+    gather_first(Phase::input_grad, last.output + last.memory, tensor, last.input_grad);
+  }
+}
+
+ChunkPlan plan_chunk(const Chain& chain, const ChunkSpec& spec, const Strategy& strategy,
                      const cost::Device& device) {
+  const Units units = spec.units;
   ChunkPlan plan;
   std::vector<ChunkBlock> blocks;
   bool has_encoder_output = false;  // the decoder's embedding keeps it
   Bytes encoder_output;
-  const std::vector<BlockPlan> plans = plans_of_chunk(chain, of.units, strategy, plan);
-  int leaving = layers_elsewhere(strategy, of.stage, plan.layers);
-  for (int u = of.units.from; u < of.units.to; ++u) {
+  std::vector<BlockPlan> plans = plans_of_chunk(chain, units, strategy, plan);
+  int leaving = layers_elsewhere(strategy, spec.stage, plan.layers);
+  for (int u = units.from; u < units.to; ++u) {
     const auto block = static_cast<std::size_t>(chain.units[static_cast<std::size_t>(u)]);
-    const BlockPlan& b = plans[static_cast<std::size_t>(u - of.units.from)];
+    const BlockPlan& b = plans[static_cast<std::size_t>(u - units.from)];
     const BlockKind kind = chain.kinds[block];
     plan.embedding = plan.embedding || kind == BlockKind::embedding;
     plan.head = plan.head || kind == BlockKind::head;
     encoder_output = std::max(encoder_output, b.memory);
     has_encoder_output = has_encoder_output || kind == BlockKind::decoder_embedding;
     const bool leaves = is_layer(kind) && leaving-- > 0;
-    blocks.push_back({&b, u == of.embedding_user, leaves ? b.activations : Bytes{}});
+    blocks.push_back({&b, u == spec.embedding_user, leaves ? b.activations : Bytes{}});
     (leaves ? plan.elsewhere : plan.activations) += b.activations;
     plan.logits += b.logits;
     plan.weight_activations += b.weight_activations;
@@ -176,6 +189,7 @@ ChunkPlan plan_chunk(const Chain& chain, const ChunkOf& of, const Strategy& stra
   }
   // A stage of decoder layers alone keeps a copy of its own of what the encoder made.
   if (!has_encoder_output) { plan.activations += encoder_output; }
+  gather_messages(chain, spec, strategy.tensor, plans);
   add_programs(blocks, strategy, device, plan);
   return plan;
 }
@@ -226,6 +240,12 @@ std::vector<int> first_layers(const std::vector<int>& counts) {
   return first;
 }
 
+/// Whether the part that is `offset` after the seat's is on another stage.
+bool sends(const PipelineShape& shape, Seat seat, int offset) {
+  const auto other = neighbour(shape, seat, offset);
+  return other && other->stage != seat.stage;
+}
+
 /// Plans the chunks of one stage. What enters them is not known yet.
 StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const Strategy& strategy,
                      const cost::Device& device, int stage_index) {
@@ -234,11 +254,19 @@ StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const S
   StagePlan stage;
   for (int chunk = 0; chunk < shape.chunks; ++chunk) {
     const Units units = units_of(bounds, part_of(shape, {stage_index, chunk}));
-    stage.chunks.push_back(
-        plan_chunk(chain, {units, stage_index, embedding_user}, strategy, device));
+    const bool cut = cuts_messages(strategy) && strategy.tensor > 1;
+    const ChunkSpec spec{.units = units,
+                         .stage = stage_index,
+                         .embedding_user = embedding_user,
+                         .gathers_input = cut && sends(shape, {stage_index, chunk}, -1),
+                         .gathers_gradient = cut && sends(shape, {stage_index, chunk}, 1)};
+    stage.chunks.push_back(plan_chunk(chain, spec, strategy, device));
     for (int u = units.from; u < units.to; ++u) {
       stage.elements += chain.plan_of(u).weights.own;
       stage.whole += chain.plan_of(u).weights.small;
+      for (const SharedGradients& s : chain.plan_of(u).shared) {
+        add_shared(stage.shared, s.ranks, s.elements);
+      }
     }
   }
   if (embedding_user >= 0) {
@@ -315,8 +343,10 @@ std::vector<std::vector<StagePlan>> plan_stages(const models::Model& model,
                                                 const std::vector<std::vector<int>>& present) {
   std::vector<Chain> chains;
   std::vector<Sums> sums;
-  for (const cost::Device& kind : kinds) {
-    chains.push_back(make_chain(model, strategy, kind));
+  const int variants = context_variants(strategy, model.config.causal);
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    const int rank = static_cast<int>(kind) % variants;
+    chains.push_back(make_chain(model, strategy, kinds[kind], variants > 1 ? rank : -1));
     sums.push_back(running_sums(layer_times(chains.back(), strategy)));
   }
   std::vector<Sums> by_stage;

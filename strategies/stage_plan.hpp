@@ -9,6 +9,7 @@
 #include "models/model.hpp"
 #include "strategies/program.hpp"
 #include "strategies/strategy.hpp"
+#include "strategies/tensor/sharded_block.hpp"
 
 namespace tsim::strategies {
 
@@ -23,7 +24,7 @@ struct ChunkPlan {
   Program last_backward;  // of the last micro-batch: cut where gradient buckets are complete
   Program input_grad, weight_grad;  // the backward in two parts
   Program last_weight_grad;         // cut like last_backward
-  Program first_forward;  // of the first micro-batch: gathers weights (overlap_parameters)
+  Program first_forward;  // of the first micro-batch: gathers weights; empty: like the others
   Bytes input, output;    // activations from the chunk before and to the one after
   Bytes activations;      // kept from forward to backward, one micro-batch
   Bytes logits;           // the same, of the loss
@@ -39,6 +40,7 @@ struct StagePlan {
   std::int64_t whole = 0;               // of these, kept on every rank although others are sharded
   bool shares_embedding = false;        // holds a copy that another stage holds too
   Seconds optimizer;                    // one step on one rank
+  std::vector<SharedGradients> shared;  // added up over parts of the tensor group before that
 };
 
 /// Layers of each of the consecutive parts of the model: without chunks, of each stage.
@@ -52,8 +54,9 @@ std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& s
                                    const cost::Device& device);
 
 /// By kind of device: the stages' plans on it. Their layers, steps and memory are the same, times
-/// are not. `present`: by stage, the kinds that its ranks sit on, of which the slowest sets the
-/// stage's pace when layers are balanced.
+/// are not. Where context ranks differ (context_variants), each kind is listed once for each of
+/// them, and `present` lists those. `present`: by stage, the kinds that its ranks sit on, of which
+/// the slowest sets the stage's pace when layers are balanced.
 std::vector<std::vector<StagePlan>> plan_stages(const models::Model& model,
                                                 const Strategy& strategy,
                                                 const std::vector<cost::Device>& kinds,

@@ -1,5 +1,7 @@
 #include "strategies/strategy.hpp"
 
+#include "cost/algorithm_choice.hpp"
+
 namespace tsim::strategies {
 
 std::string_view name_of(Recompute recompute) {
@@ -31,6 +33,19 @@ std::string_view name_of(GradientSync sync) {
   return "?";
 }
 
+std::string_view name_of(ContextAttention attention) {
+  switch (attention) {
+    case ContextAttention::ring: return "ring";
+    case ContextAttention::all_gather: return "all_gather";
+    case ContextAttention::ulysses: return "ulysses";
+  }
+  return "?";
+}
+
+bool is_uneven(const Strategy& s, bool causal) {
+  return causal && s.context > 1 && !s.zigzag && s.context_attention == ContextAttention::ring;
+}
+
 std::string_view name_of(LayerSplit split) {
   switch (split) {
     case LayerSplit::even: return "even";
@@ -57,6 +72,16 @@ std::string_view name_of(Fidelity fidelity) {
     case Fidelity::steps: return "steps";
   }
   return "";
+}
+
+std::string_view algorithm_of(const Strategy& strategy, cost::CollectiveOp op) {
+  const auto chosen = strategy.collective_of.find(op);
+  return cost::algorithm_or_auto(
+      op, chosen == strategy.collective_of.end() ? strategy.collective : chosen->second);
+}
+
+bool cuts_messages(const Strategy& strategy) {
+  return strategy.scatter_gather && !strategy.sequence_parallel;
 }
 
 }  // namespace tsim::strategies

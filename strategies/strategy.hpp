@@ -2,15 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cost/tuning.hpp"
 #include "models/dtype.hpp"
 #include "models/kernel.hpp"
 #include "models/units.hpp"
 #include "strategies/offload.hpp"
 #include "strategies/pipeline_order.hpp"
+#include "strategies/tensor/tensor_split.hpp"
 #include "strategies/zero.hpp"
 
 namespace tsim::strategies {
@@ -51,12 +54,24 @@ std::string_view name_of(Fidelity fidelity);
 enum class GradientSync : std::uint8_t { automatic, last, every };
 std::string_view name_of(GradientSync sync);
 
+/// How ranks that hold a part of the sequence each compute attention.
+///  ring        keys and values go round, one part after another beside the product with the part
+///              before [arXiv:2310.01889]
+///  all_gather  keys and values are gathered first [arXiv:2407.21783, sec. 3.3.2]
+///  ulysses     an all-to-all turns parts of the sequence into parts of the heads
+///              [arXiv:2309.14509]
+enum class ContextAttention : std::uint8_t { ring, all_gather, ulysses };
+std::string_view name_of(ContextAttention attention);
+
 struct Strategy {
-  int tensor = 1;                  // t: ranks that split every layer
-  int pipeline = 1;                // p: stages
-  int data = 1;                    // d: replicas
-  int context = 1;                 // c: ranks that split the sequence of every layer
-  int chunks = 1;                  // v: model chunks of a stage, as the schedule allows
+  int tensor = 1;    // t: ranks that split every layer
+  int pipeline = 1;  // p: stages
+  int data = 1;      // d: replicas
+  int context = 1;   // c: ranks that split the sequence of every layer
+  ContextAttention context_attention = ContextAttention::ring;
+  bool zigzag = true;  // rank i has the parts i and 2c-1-i of 2c, so that a causal mask leaves all
+                       // the same work
+  int chunks = 1;      // v: model chunks of a stage, as the schedule allows
   bool sequence_parallel = false;  // norms and dropout split along the sequence over t
   std::string schedule = "1f1b";   // a name in the schedule registry, or of an order of its own
   PipelineOrder own_order;         // of a schedule that is not in the registry
@@ -91,15 +106,33 @@ struct Strategy {
   Bytes bucket{std::int64_t{25} << 20};       // of gradients
   Bytes first_bucket{std::int64_t{1} << 20};  // the first one to be ready
   std::string order = "tp-cp-dp-pp";          // innermost first: how ranks are numbered
+  OperatorCuts operators;       // how operators are split over t that do not follow Megatron's rule
+  TensorGrid grid;              // or t on a grid
+  int tensor_chunks = 1;        // of a product beside its tensor-parallel communication
   bool overlap_tensor = true;   // input-gradient all-reduces run beside weight-gradient products
   bool scatter_gather = false;  // pipeline messages cut over t [arXiv:2104.04473, sec. 4.1]
-  std::string collective = "auto";  // "ring", "tree" or "auto"
+  std::string collective = "auto";  // "ring", "tree" or "auto", where an operation has it
+  std::map<cost::CollectiveOp, std::string> collective_of;  // instead, for these
   Fidelity fidelity = Fidelity::aggregated;
   bool operator==(const Strategy&) const = default;
 };
 
+/// The algorithm that the strategy wants for `op`, or "auto".
+std::string_view algorithm_of(const Strategy& strategy, cost::CollectiveOp op);
+
+/// Whether messages between stages are cut over the tensor group. Where activations are divided
+/// already a rank's output is its part.
+bool cuts_messages(const Strategy& strategy);
+
 /// Ranks that hold the same part of the model along a pipeline: d c.
 constexpr int replica_count(const Strategy& s) { return s.data * s.context; }
+/// Whether context ranks have unequal work: those later in the sequence attend to more.
+bool is_uneven(const Strategy& strategy, bool causal);
+/// Plans that differ between context ranks: c of them, or 1.
+inline int context_variants(const Strategy& strategy, bool causal) {
+  return is_uneven(strategy, causal) ? strategy.context : 1;
+}
+
 /// t x c x d x p.
 constexpr int world_size(const Strategy& s) { return s.tensor * s.pipeline * replica_count(s); }
 

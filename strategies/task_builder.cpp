@@ -69,12 +69,12 @@ TaskBuilder::TaskBuilder(const BuildInput& input)
     : input_(input),
       strategy_(input.strategy),
       layout_(input.strategy),
-      replicas_(input.folded.data ? 1 : input.strategy.data),
+      replicas_(input.folded.data ? 1 : replica_count(input.strategy)),
       tensor_(input.folded.tensor ? 1 : input.strategy.tensor),
       shape_(shape_of(input.strategy, input.micro_batches)),
       order_(iteration_order(input)),
       meets_(input.strategy.batched_p2p && !find_deadlock(shape_, order_, true)),
-      table_(input.topology, input.router, input.strategy.collective),
+      table_(input.topology, input.router, input.strategy),
       last_exits_(index(input.strategy.pipeline * replicas_)),
       buckets_(index(input.strategy.pipeline)) {
   const std::size_t slots = index(strategy_.pipeline * replicas_ * tensor_);
@@ -103,7 +103,11 @@ TaskGraph TaskBuilder::build() && {
   connect_sends();
   if (input_.training) {
     for (int stage = 0; stage < strategy_.pipeline; ++stage) { reduce_gradients(stage); }
+    for (int stage = 0; stage < strategy_.pipeline && !steps_each(strategy_); ++stage) {
+      reduce_shared(stage);
+    }
     reduce_embedding();
+    add_norm();
     for (int stage = 0; stage < strategy_.pipeline && !steps_each(strategy_); ++stage) {
       step_optimizer(stage);
     }
@@ -114,7 +118,9 @@ TaskGraph TaskBuilder::build() && {
 std::uint32_t TaskBuilder::kind_of(int stage, int replica, int tensor) const {
   if (kinds() == 1) { return 0; }
   const int rank = layout_.rank({tensor, replica, stage});
-  return static_cast<std::uint32_t>(input_.topology.device_kind[index(rank)]);
+  const int kind = input_.topology.device_kind[index(rank)];
+  const int variants = input_.context_variants;
+  return static_cast<std::uint32_t>(kind * variants + replica % strategy_.context % variants);
 }
 
 const StagePlan& TaskBuilder::plan_on(std::size_t kind, int stage) const {
@@ -126,8 +132,8 @@ Bytes TaskBuilder::reserved_on(std::uint32_t kind) const {
 }
 
 void TaskBuilder::make_ranks() {
-  const int copies =
-      (input_.folded.data ? strategy_.data : 1) * (input_.folded.tensor ? strategy_.tensor : 1);
+  const int copies = (input_.folded.data ? replica_count(strategy_) : 1) *
+                     (input_.folded.tensor ? strategy_.tensor : 1);
   for (int stage = 0; stage < strategy_.pipeline; ++stage) {
     const StagePlan& plan = input_.stages[index(stage)];
     const StateBytes states =

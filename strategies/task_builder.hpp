@@ -89,7 +89,11 @@ class TaskBuilder {
   void connect_send(TaskId sent, std::size_t direction, std::size_t message);
   void reduce_gradients(int stage);
   void merge_buckets(int stage);
+  void reduce_shared(int stage);
+  void reduce_shared(const Step& step, int stage, int replica);
   void reduce_embedding();
+  void add_norm();
+  void add_norm(int replica, bool together);
   void reduce_embedding_of(const std::vector<int>& stages, int replica, int tensor);
   void gather_parameters(int stage, int tensor);
   void gather_shards(int stage, int tensor, const RankGroup& group, Bytes size);

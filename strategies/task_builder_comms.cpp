@@ -12,6 +12,11 @@ using cost::CollectiveOp;
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
+/// Every member sends to the next one, the last one to the first.
+void close_rings(GroupCopies& copies) {
+  for (std::vector<int>& devices : copies) { devices.push_back(devices.front()); }
+}
+
 std::string at_stage(std::string_view what, int stage) {
   return std::string(what) + ", stage " + std::to_string(stage);
 }
@@ -55,10 +60,12 @@ ResolvedStep TaskBuilder::resolve_comm(const Step& step, int stage, int replica)
     const CommKey key{c.stream, c.op, c.group,
                       (stage * replica_count(strategy_) + number) * strategy_.tensor + i, c.size};
     const Place place{tensor, replica, stage};
-    const GroupCopies copies =
-        c.group.axis == GroupAxis::peer
-            ? stage_copies(layout_, input_.folded, place, peer_stages(c.stream, stage))
-            : group_copies(layout_, input_.folded, place, c.group);
+    const bool to_peer = c.group.axis == GroupAxis::peer;
+    GroupCopies copies =
+        to_peer ? stage_copies(layout_, input_.folded, place, peer_stages(c.stream, stage))
+                : group_copies(layout_, input_.folded, place, c.group);
+    const bool ring = c.op == CollectiveOp::send_recv && !to_peer && !is_copy(c.group.axis);
+    if (ring) { close_rings(copies); }
     resolved.work.push_back(table_.comm(builder_.graph, key, label, copies));
     resolved.group.push_back(group(std::move(slots)));
   }
@@ -68,8 +75,7 @@ ResolvedStep TaskBuilder::resolve_comm(const Step& step, int stage, int replica)
 Bytes TaskBuilder::message_size(int stage, const Action& action) const {
   const ChunkPlan& plan = input_.stages[index(stage)].chunks[index(action.chunk)];
   const Bytes size = action.phase == Phase::forward ? plan.output : plan.input;
-  // Under sequence parallelism a rank's output is its part already.
-  if (!strategy_.scatter_gather || strategy_.sequence_parallel) { return size; }
+  if (!cuts_messages(strategy_)) { return size; }
   return Bytes{(size.value + strategy_.tensor - 1) / strategy_.tensor};
 }
 

@@ -86,6 +86,8 @@ struct Comm {
   Bytes payload;           // the collective's buffer, or the message
   Seconds latency;         // all alpha terms
   std::vector<Flow> flows;
+  std::uint32_t own_flows = 0;  // the first of `flows`, those of this group; the others are copies'
+  std::int32_t copies = 1;      // groups like it that it stands for
   cost::CollectiveOp op{};   // what it is, on which devices (rank i of the group on devices[i]) and
   std::vector<int> devices;  // at which costs, for a run of its steps one by one
   cost::StepCosts costs{};

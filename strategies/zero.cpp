@@ -95,6 +95,7 @@ std::vector<RankGroup> replica_groups(const Strategy& s) {
       groups.push_back(group);
     }
   };
+  add(neighbours(s.context));
   if (sends_in_programs(s)) {
     for (const GradientSend& g : gradient_sends(s, true)) { add(g.comm.group); }
   }

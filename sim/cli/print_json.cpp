@@ -1,3 +1,4 @@
+#include <cmath>
 #include <ostream>
 
 #include <nlohmann/json.hpp>
@@ -78,6 +79,24 @@ Json communications_json(const Report& r) {
   return list;
 }
 
+Json traffic_json(const Report& r) {
+  Json list = Json::array();
+  for (const sim::TrafficRow& row : r.traffic) {
+    Json crossed = Json::array();
+    for (std::size_t kind = 0; kind < sim::kLinkKinds; ++kind) {
+      const double bytes = row.crossing[kind];
+      if (bytes <= 0) { continue; }
+      crossed.push_back({{"link", name_of(static_cast<cost::LinkKind>(kind))},
+                         {"bytes", std::llround(bytes)},
+                         {"share", bytes / row.sent}});
+    }
+    list.push_back({{"group", row.group},
+                    {"sent_bytes", std::llround(row.sent)},
+                    {"crosses", std::move(crossed)}});
+  }
+  return list;
+}
+
 Json report_json(const Answer& a) {
   const Report& r = a.report;
   const sim::Scenario& s = *a.scenario;
@@ -90,6 +109,7 @@ Json report_json(const Answer& a) {
              {{"tensor", s.strategy.tensor},
               {"pipeline", s.strategy.pipeline},
               {"data", s.strategy.data},
+              {"context", s.strategy.context},
               {"chunks", s.strategy.chunks}}},
             {"step_time_s", r.step.value},
             {"samples_per_s", r.samples_per_second},
@@ -105,6 +125,8 @@ Json report_json(const Answer& a) {
   json["closed_form_step_time_s"] = r.closed_form ? Json(r.closed_form->value) : Json(nullptr);
   json["stages"] = stages_json(r);
   json["communications"] = communications_json(r);
+  json["rank_order"] = s.strategy.order;
+  json["traffic"] = traffic_json(r);
   json["busiest_links"] = Json::array();
   for (const sim::ChannelLoad& c : r.busiest) {
     json["busiest_links"].push_back(

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <ostream>
 
 #include "sim/cli/format.hpp"
@@ -50,6 +53,7 @@ std::string layout_text(const Scenario& s) {
   std::string text = "TP " + std::to_string(s.strategy.tensor) + " x PP " +
                      std::to_string(s.strategy.pipeline) + " x DP " +
                      std::to_string(s.strategy.data);
+  if (s.strategy.context > 1) { text += " x CP " + std::to_string(s.strategy.context); }
   if (s.strategy.pipeline > 1) {
     text += ", " + (s.workload.training ? s.strategy.schedule : std::string("streamed"));
     if (s.strategy.chunks > 1) { text += " (" + count(s.strategy.chunks, "chunk") + " a stage)"; }
@@ -194,6 +198,40 @@ void print_communications(const Report& r, std::ostream& out) {
   print_table(out, {{"link"}, {"moved", Align::right}, {"used", Align::right}}, rows);
 }
 
+/// Kinds of links as people name them, in the order of cost::LinkKind.
+constexpr std::array<const char*, sim::kLinkKinds> kCrossed{
+    "NVLink", "PCIe", "socket link", "host memory", "NIC", "between switches", "other"};
+
+/// "1.20 GiB (25.0 %)".
+std::string share_text(double bytes, double of) {
+  return format(Bytes{std::llround(bytes)}) + " (" + percent(bytes / of) + ")";
+}
+
+void print_traffic(const Answer& a, std::ostream& out) {
+  const std::vector<sim::TrafficRow>& traffic = a.report.traffic;
+  if (traffic.empty()) { return; }
+  std::vector<Column> columns{{"group"}, {"sent", Align::right}};
+  std::vector<std::size_t> kinds;
+  for (std::size_t kind = 0; kind < kCrossed.size(); ++kind) {
+    const bool crossed = std::any_of(traffic.begin(), traffic.end(),
+                                     [kind](const auto& row) { return row.crossing[kind] > 0; });
+    if (!crossed) { continue; }
+    kinds.push_back(kind);
+    columns.push_back({kCrossed[kind], Align::right});
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const sim::TrafficRow& row : traffic) {
+    std::vector<std::string> cells{row.group, format(Bytes{std::llround(row.sent)})};
+    for (const std::size_t kind : kinds) {
+      cells.push_back(row.crossing[kind] > 0 ? share_text(row.crossing[kind], row.sent) : "-");
+    }
+    rows.push_back(std::move(cells));
+  }
+  out << "\nTraffic by kind of group and what it crosses (all ranks; rank order "
+      << a.scenario->strategy.order << ", innermost first)\n";
+  print_table(out, columns, rows);
+}
+
 void print_critical_path(const Report& r, std::ostream& out) {
   out << "\nCritical path\n";
   std::vector<std::vector<std::string>> rows;
@@ -251,6 +289,7 @@ void print_text(const std::vector<Answer>& answers, std::ostream& out) {
   print_recompute(first, out);
   print_host(first.report, out);
   print_communications(first.report, out);
+  print_traffic(first, out);
   print_critical_path(first.report, out);
   if (answers.size() > 1) { print_comparison(answers, out); }
   print_verdict(first.report, out);

@@ -6,6 +6,7 @@
 
 #include "sim/input/read_savers.hpp"
 #include "sim/input/read_schedule.hpp"
+#include "sim/input/read_tensor_split.hpp"
 #include "sim/input/suggest.hpp"
 #include "strategies/layout.hpp"
 #include "strategies/schedule.hpp"
@@ -14,6 +15,7 @@ namespace tsim::sim {
 namespace {
 
 using models::DType;
+using strategies::ContextAttention;
 using strategies::Fidelity;
 using strategies::GradientSync;
 using strategies::LayerSplit;
@@ -25,6 +27,8 @@ constexpr std::array kFusions{models::Fusion::none, models::Fusion::framework,
                               models::Fusion::full};
 constexpr std::array kOptimizers{Optimizer::adam, Optimizer::adamw, Optimizer::sgd,
                                  Optimizer::sgd_momentum, Optimizer::lamb};
+constexpr std::array kAttentions{ContextAttention::ring, ContextAttention::all_gather,
+                                 ContextAttention::ulysses};
 constexpr std::array kSyncs{GradientSync::automatic, GradientSync::last, GradientSync::every};
 constexpr std::array kFidelities{Fidelity::aggregated, Fidelity::steps};
 constexpr std::array kCompute{DType::fp32, DType::tf32,  DType::fp16, DType::bf16,
@@ -146,7 +150,11 @@ Strategy read_strategy(const Place& strategy, const Place& precision,
   s.pipeline = read_degree(in.take("pipeline"));
   s.data = read_degree(in.take("data"));
   s.context = read_degree(in.take("context"));
+  s.context_attention =
+      read_choice<ContextAttention>(in.take("context_attention"), kAttentions, s.context_attention);
+  s.zigzag = read_flag(in.take("zigzag"), s.zigzag);
   read_pipeline(in, folder, s);
+  read_tensor_split(in, s);
   read_layers(in.take("layers"), s);
   s.encoder_stages =
       static_cast<int>(read_count(in.take("encoder_stages"), kDegree, s.encoder_stages));
@@ -167,8 +175,7 @@ Strategy read_strategy(const Place& strategy, const Place& precision,
   s.overlap_tensor = read_flag(in.take("overlap_tensor"), s.overlap_tensor);
   s.order = read_order(in.take("order"));
   s.scatter_gather = read_flag(in.take("scatter_gather"), s.scatter_gather);
-  static constexpr std::array<std::string_view, 3> kCollectives{"auto", "ring", "tree"};
-  s.collective = kCollectives[read_choice(in.take("collective"), kCollectives, 0)];
+  read_collective(in.take("collective"), s);
   s.fidelity = read_choice<Fidelity>(in.take("fidelity"), kFidelities, s.fidelity);
   s.precision = read_precision(precision);
   s.loss_scaling = read_flag(loss_scaling, s.precision.compute == DType::fp16);

@@ -40,7 +40,8 @@ std::vector<std::string> memory_hints(const Scenario& scenario, const Report& re
   const Bytes states =
       held(report, MemoryClass::parameters) + held(report, MemoryClass::gradients) + optimizer;
   std::vector<Saving> savings;
-  add(savings, s.zero.stage == 0 && s.data > 1, all_but(optimizer, s.data), "ZeRO stage 1 saves");
+  add(savings, s.zero.stage == 0 && replica_count(s) > 1, all_but(optimizer, replica_count(s)),
+      "ZeRO stage 1 saves");
   const int in_flight = report.stages[report.heaviest_stage].in_flight;
   add(savings, s.schedule == "gpipe" && in_flight > s.pipeline,
       Bytes{activations.value / in_flight} * (in_flight - s.pipeline), "schedule \"1f1b\" saves");

@@ -1,6 +1,7 @@
 // The answer to a scenario: figures only, no formatting.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,6 +62,16 @@ struct CommRow {
   Seconds each;            // mean duration
 };
 
+inline constexpr std::size_t kLinkKinds = static_cast<std::size_t>(cost::LinkKind::other) + 1;
+
+/// What one kind of group (tensor, data, pipeline ...) sends in a step, all ranks together, and how
+/// much of it crosses links of each kind. A message that crosses several kinds counts for each.
+struct TrafficRow {
+  std::string group;  // "tp"
+  double sent = 0;    // bytes
+  std::array<double, kLinkKinds> crossing{};
+};
+
 /// The devices of one kind, and the fullest of them.
 struct KindReport {
   std::string device;
@@ -93,8 +104,9 @@ struct Report {
   std::vector<PathRow> critical_path;  // largest first; adds up to `step`
   std::vector<ChannelLoad> busiest;    // the five most used
   std::vector<CommRow> communications;
-  std::vector<KindReport> kinds;  // in the cluster's order
-  std::size_t tightest = 0;       // of `kinds`: it fills most of its memory; the figures below
+  std::vector<TrafficRow> traffic;  // groups that send something
+  std::vector<KindReport> kinds;    // in the cluster's order
+  std::size_t tightest = 0;         // of `kinds`: it fills most of its memory; the figures below
   std::size_t heaviest_stage = 0;
   Bytes needed;     // the heaviest rank's peak with the allowance
   Bytes allowance;  // of that, set aside for fragmentation

@@ -9,6 +9,7 @@
 #include "sim/report/memory_verdict.hpp"
 #include "sim/report/rank_times.hpp"
 #include "sim/report/report.hpp"
+#include "sim/report/traffic.hpp"
 
 namespace tsim::sim {
 namespace {
@@ -238,6 +239,7 @@ Report summarise(const Scenario& scenario, const Simulation& simulation) {
   add_rates(scenario, simulation, report);
   add_channels(scenario, simulation, report);
   add_communications(simulation, report);
+  report.traffic = traffic(simulation.graph, scenario.cluster.topology.channels);
   add_verdict(scenario, simulation.graph, peaks, report);
   add_host_memory(scenario, simulation, report);
   add_critical_path(simulation, report);

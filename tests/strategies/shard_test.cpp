@@ -29,8 +29,9 @@ Sharding eight_way(bool sequence_parallel = false) {
 }
 
 bool all(const std::vector<OpComm>& comms, tsim::cost::CollectiveOp kind, std::int64_t bytes) {
-  return std::all_of(comms.begin(), comms.end(),
-                     [&](const OpComm& c) { return c.kind == kind && c.size.value == bytes; });
+  return std::all_of(comms.begin(), comms.end(), [&](const OpComm& c) {
+    return c.comm.op == kind && c.comm.size.value == bytes;
+  });
 }
 
 }  // namespace

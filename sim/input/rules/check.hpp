@@ -32,10 +32,16 @@ struct Check {
 
 inline std::string text(std::int64_t n) { return std::to_string(n); }
 
+/// How context ranks divide the sequence (check_context.cpp).
+void check_context(const Check& check);
+
 /// How states are sharded over replicas (check_sharding.cpp).
 void check_zero(const Check& check);
 
 /// What is kept elsewhere, and what is computed again (check_offload.cpp).
 void check_offload(const Check& check);
+
+/// How layers are split over the tensor group (check_tensor_split.cpp).
+void check_tensor_split(const Check& check);
 
 }  // namespace tsim::sim

@@ -1,7 +1,7 @@
 #include "sim/input/rules/check_scenario.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <numeric>
 #include <string_view>
 #include <vector>
@@ -35,35 +35,39 @@ void check_degrees(const Check& check, std::int64_t devices) {
   std::vector<Degree> degrees{
       {"tensor", strategy.tensor}, {"pipeline", strategy.pipeline}, {"data", strategy.data}};
   if (strategy.context > 1) { degrees.push_back({"context", strategy.context}); }
-  double product = 1;  // whole, but perhaps more than 64 bits
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  std::int64_t product = 1;
+  bool countable = true;  // in 64 bits
   std::string names;
   std::string sizes;
   for (const Degree& d : degrees) {
-    product *= d.size;
+    countable = countable && product <= kMost / d.size;
+    if (countable) { product *= d.size; }
     names += (names.empty() ? "" : "*") + std::string(d.name);
     sizes += (sizes.empty() ? "" : "*") + text(d.size);
   }
-  if (product == static_cast<double>(devices)) { return; }
+  if (countable && product == devices) { return; }
   std::string hint;
   for (const char* name : {"data", "pipeline", "tensor"}) {
     const auto at = std::ranges::find_if(
         degrees, [name](const Degree& d) { return std::string_view(d.name) == name; });
-    const double others = product / at->size;
-    const double needed = static_cast<double>(devices) / others;
-    if (hint.empty() && needed >= 1 && needed == std::floor(needed)) {
-      hint = std::string(name) + " = " + text(std::llround(needed)) + " gives " + text(devices);
+    const std::int64_t others = product / at->size;
+    if (countable && hint.empty() && devices % others == 0) {
+      hint = std::string(name) + " = " + text(devices / others) + " gives " + text(devices);
     }
   }
   check.fail(
       "/strategy",
-      names + " = " + sizes + " = " + (product < 9e15 ? text(std::llround(product)) : "more"),
+      names + " = " + sizes + " = " + (countable ? text(product) : "more than 64 bits count"),
       text(devices) + " (devices in /cluster)", hint);
 }
 
 /// Heads and MLP are cut evenly over the tensor group [arXiv:1909.08053, sec. 3]. Of fewer
 /// key/value heads than ranks, several ranks hold the same one.
 void check_tensor(const Check& check) {
-  if (!check.clean({"/model", "/strategy/tensor"})) { return; }
+  if (!check.clean({"/model", "/strategy/tensor"}) || is_grid(check.scenario.strategy.grid)) {
+    return;
+  }
   const ModelConfig& m = check.scenario.model;
   const std::int64_t t = check.scenario.strategy.tensor;
   const auto divide = [&](std::int64_t n, const char* what) {
@@ -339,12 +343,14 @@ void check_scenario(const Scenario& scenario, std::int64_t devices, Problems& pr
   const Check check{scenario, read, problems};
   check_degrees(check, devices);
   check_tensor(check);
+  check_tensor_split(check);
   check_batch(check);
   check_layers(check);
   check_encoder_stages(check);
   check_schedule(check);
   check_sequence(check);
   check_sequence_parallel(check);
+  check_context(check);
   check_zero(check);
   check_offload(check);
   check_mode(check);

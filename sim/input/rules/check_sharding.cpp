@@ -15,7 +15,7 @@ void need_stage(const Check& check, const char* key, bool used, int least) {
   const int stage = check.scenario.strategy.zero.stage;
   if (!used || stage >= least) { return; }
   check.fail("/strategy/zero/" + std::string(key), "a value", "nothing at stage " + text(stage),
-             "stage " + text(least) + " and above know it");
+             least == 3 ? "stage 3 knows it" : "stages from " + text(least) + " on know it");
 }
 
 void check_keys(const Check& check) {

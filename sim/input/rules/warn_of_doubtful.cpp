@@ -69,11 +69,11 @@ void warn_of_doubtful(const Scenario& scenario, Problems& problems) {
   if (s.scatter_gather && (s.tensor == 1 || s.pipeline == 1)) {
     problems.warn("/strategy/scatter_gather", "has no effect without tensor and pipeline > 1");
   }
-  if (s.zero.stage == 1 && s.data == 1) {
+  if (s.zero.stage >= 1 && replica_count(s) == 1) {
     problems.warn("/strategy/zero",
                   "has no effect with data = 1: states are sharded over replicas");
   }
-  if (s.zero.stage == 1 && !scenario.workload.training) {
+  if (s.zero.stage >= 1 && !scenario.workload.training) {
     problems.warn("/strategy/zero", "has no effect with mode \"forward\": there is no optimizer");
   }
   if (scenario.workload.training) {

@@ -22,7 +22,7 @@ TEST_CASE("what a scenario leaves out has the documented default") {
   CHECK(s.strategy.overlap_gradients);
   CHECK(s.strategy.bucket == Bytes{25 * 1024 * 1024});
   CHECK(s.strategy.first_bucket == Bytes{1024 * 1024});
-  CHECK(s.strategy.order == "tp-dp-pp");
+  CHECK(s.strategy.order == "tp-cp-dp-pp");
   CHECK(s.strategy.collective == "auto");
   CHECK(s.strategy.precision == strategies::Precision{});
   CHECK(s.fold == Fold::automatic);

@@ -196,10 +196,52 @@ TEST_CASE("decoder_sequence belongs to encoder-decoders") {
         Texts{});
 }
 
-TEST_CASE("optimizer states may be sharded over replicas beside a pipeline, other stages not yet") {
-  CHECK(read_with({"/strategy/zero=1"}).base.strategy.zero.stage == 1);
-  CHECK(problems_with({"/strategy/zero=2"}) == Texts{"/strategy/zero: found 2, expected 0 or 1"});
-  CHECK(problems_with({"/strategy/zero=3"}) == Texts{"/strategy/zero: found 3, expected 0 or 1"});
+/// Four tensor ranks times eight replicas, without a pipeline.
+static Texts replicated(const std::vector<std::string>& overrides) {
+  std::vector<std::string> all{"/strategy/pipeline=1", "/strategy/data=8"};
+  all.insert(all.end(), overrides.begin(), overrides.end());
+  return problems_with(all);
+}
+
+TEST_CASE("states may be sharded, beside a pipeline beyond stage 1 only when asked for") {
+  CHECK(replicated({"/strategy/zero=3"}) == Texts{});
+  CHECK(problems_with({"/strategy/zero=1"}) == Texts{});
+  CHECK(problems_with({"/strategy/zero=2"}) ==
+        Texts{"/strategy/zero: found 2, expected 0 or 1 with pipeline = 4, as each micro-batch "
+              "would communicate all gradients; hint: {\"stage\": 2, \"with_pipeline\": true} "
+              "does it"});
+  CHECK(problems_with({"/strategy/zero={\"stage\": 2, \"with_pipeline\": true}"}) == Texts{});
+  CHECK(problems_with({"/strategy/zero=4"}) ==
+        Texts{"/strategy/zero: found 4, expected a whole number from 0 to 3"});
+}
+
+TEST_CASE("keys of sharding belong to the stages that know them, and groups divide the replicas") {
+  CHECK(replicated({"/strategy/zero={\"stage\": 1, \"secondary_group\": 2}"}) ==
+        Texts{"/strategy/zero/secondary_group: found a value, expected nothing at stage 1; hint: "
+              "stage 3 knows it"});
+  CHECK(replicated({"/strategy/zero={\"stage\": 3, \"shard_group\": 3}"}) ==
+        Texts{"/strategy/zero/shard_group: found 3, expected a divisor of 8 (replicas: "
+              "data*context): 1, 2, 4, 8"});
+  CHECK(replicated({"/strategy/zero={\"stage\": 3, \"prefech\": 2}"}) ==
+        Texts{"/strategy/zero/prefech: unknown key; hint: did you mean \"prefetch\"?"});
+  CHECK(replicated({"/strategy/zero=2", "/strategy/overlap_gradients=false"}) ==
+        Texts{"/strategy/overlap_gradients: found false, expected true where each backward sends "
+              "its gradients"});
+  CHECK(replicated({"/strategy/overlap_parameters=true"}) ==
+        Texts{"/strategy/overlap_parameters: found true, expected false with zero = 0; hint: it "
+              "moves the all-gather of stages 1 and 2"});
+}
+
+TEST_CASE("context ranks divide the sequence, in a ring with flash attention only") {
+  CHECK(problems_with({"/strategy/context=2", "/strategy/data=1"}) ==
+        Texts{"/strategy/flash_attention: found false, expected true with context ranks in a "
+              "ring, which add up parts of the softmax; hint: or context_attention "
+              "\"all_gather\" or \"ulysses\""});
+  CHECK(problems_with({"/strategy/context=2", "/strategy/data=1",
+                       "/strategy/context_attention=all_gather", "/workload/sequence=1022"})
+            .front() ==
+        "/workload/sequence: found 1022, expected a multiple of 4 (context*2 with zigzag); hint: "
+        "nearest valid: 1020 or 1024");
 }
 
 TEST_CASE("a forward pass has nothing to recompute") {
@@ -212,8 +254,8 @@ TEST_CASE("a forward pass has nothing to recompute") {
 TEST_CASE("the rank order is a permutation of tp, dp and pp") {
   CHECK(read_with({"/strategy/order=pp-dp-tp"}).base.strategy.order == "pp-dp-tp");
   CHECK(problems_with({"/strategy/order=tp-pp"}) ==
-        Texts{"/strategy/order: found \"tp-pp\", expected one of tp-dp-pp, tp-pp-dp, dp-tp-pp, "
-              "dp-pp-tp, pp-tp-dp, pp-dp-tp; hint: did you mean \"tp-pp-dp\"?"});
+        Texts{"/strategy/order: found \"tp-pp\", expected tp, dp, pp and perhaps cp, once each, "
+              "joined by '-'; hint: \"tp-cp-dp-pp\""});
 }
 
 TEST_CASE("chunks need a schedule that interleaves, and that one whole rounds of micro-batches") {
