@@ -31,6 +31,9 @@ _tsim() {
     --dot) _tsim_files "$current" .dot; return ;;
     --out | --sketch) _tsim_files "$current" .json; return ;;
     --msccl) _tsim_files "$current" .xml; return ;;
+    --device-file | --for) _tsim_files "$current" .json; return ;;
+    --base) _tsim_words "$current" "$("${COMP_WORDS[0]}" devices --names 2>/dev/null)"; return ;;
+    --budget) COMPREPLY=(); return ;;
     --device) _tsim_words "$current" "$("${COMP_WORDS[0]}" devices --names 2>/dev/null)"; return ;;
     --dtype) _tsim_words "$current" 'fp32 tf32 fp16 bf16 fp8 int16 int8'; return ;;
     --fusion) _tsim_words "$current" 'none framework full'; return ;;
@@ -47,10 +50,28 @@ _tsim() {
 
   case $command:$current in
     :-*) _tsim_words "$current" '--help --version' ;;
-    :*) _tsim_words "$current" 'run models devices explain topo import net jobs synthesise' ;;
+    :*) _tsim_words "$current" 'run models devices explain topo import net jobs synthesise calibrate' ;;
     run:-*) _tsim_words "$current" '--help --json --trace --trace-ranks --set' ;;
     run:*) _tsim_files "$current" .json ;;
-    models:* | devices:*) _tsim_words "$current" '--help --json --names' ;;
+    models:*) _tsim_words "$current" '--help --json --names' ;;
+    devices:-*) _tsim_words "$current" '--help --json --names --svg' ;;
+    devices:*)
+      if [[ $previous == devices ]]; then
+        _tsim_words "$current" 'show'
+      else
+        _tsim_words "$current" "$("${COMP_WORDS[0]}" devices --names 2>/dev/null)"
+      fi
+      ;;
+    calibrate:-*)
+      _tsim_words "$current" '--help --base --device-file --for --list --device --budget'
+      ;;
+    calibrate:*)
+      if [[ $previous == calibrate ]]; then
+        _tsim_words "$current" 'import'
+      else
+        _tsim_files "$current" ''
+      fi
+      ;;
     net:-*)
       _tsim_words "$current" '--help --op --sizes --ranks --servers --algorithm --compare --program
         --fidelity --with --links --plot --csv --json'

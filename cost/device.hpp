@@ -2,10 +2,12 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cost/measured.hpp"
 #include "models/dtype.hpp"
 #include "models/units.hpp"
 
@@ -46,6 +48,7 @@ struct Device {
   Seconds host_launch;  // host time to issue one kernel: 1 / launch rate; 0 when a graph replays
   Bytes reserved;       // context and libraries: memory a program never gets
   std::string path;     // the file it was read from
+  std::shared_ptr<const Measured> measured;  // what was timed on it; null: nothing
 };
 
 /// The dense peak for `dtype`, if the device has one.

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <optional>
+
+#include "cost/kernel_subject.hpp"
 
 namespace tsim::cost {
 namespace {
@@ -24,13 +27,6 @@ std::array<DType, 4> fallbacks(DType d) {
     case DType::tf32: return {DType::tf32, DType::fp32, DType::fp32, DType::fp32};
     default: return {DType::fp32, DType::fp32, DType::fp32, DType::fp32};
   }
-}
-
-FlopsPerSecond matrix_rate(const Device& device, DType dtype) {
-  for (const DType d : fallbacks(dtype)) {
-    if (const auto rate = peak(device, d)) { return *rate; }
-  }
-  return device.vector_peak;
 }
 
 FlopsPerSecond arithmetic_rate(const models::Kernel& k, const Device& device) {
@@ -91,7 +87,48 @@ double filled_share(const Tile& tile, std::int64_t units, const Outputs& out) {
          static_cast<double>(tiles) / static_cast<double>(waves * units);
 }
 
+/// Format whose measured points stand for `d`'s: both 16-bit floats run at the same rate.
+DType sibling(DType d) {
+  switch (d) {
+    case DType::fp16: return DType::bf16;
+    case DType::bf16: return DType::fp16;
+    default: return d;
+  }
+}
+
+Seconds roofline_time(const models::Kernel& kernel, const Device& device) {
+  const Seconds arithmetic =
+      kernel.flops.value > 0 ? kernel.flops / arithmetic_rate(kernel, device) : Seconds{};
+  const Seconds memory = kernel.bytes / memory_rate(kernel.cls, device);
+  return std::max(arithmetic, memory) + device.launch;
+}
+
+std::optional<FoundRatio> found_for(const Subject& subject, const Measured& measured) {
+  if (const Series* const own = measured.find(subject.series)) {
+    return find_ratio(*own, subject.shape);
+  }
+  SeriesKey other = subject.series;
+  other.dtype = sibling(other.dtype);
+  const Series* const like = measured.find(other);
+  std::optional<FoundRatio> found = like ? find_ratio(*like, subject.shape) : std::nullopt;
+  if (found) { found->origin = std::max(found->origin, Origin::interpolated); }
+  return found;
+}
+
+/// Whether the kernel moves what the timed one does, to a fifth.
+bool moves_the_same(const models::Kernel& kernel, const Subject& subject) {
+  const double ratio = static_cast<double>(kernel.bytes.value) / smooth_bytes(subject);
+  return kernel.cls == OpClass::contraction || (ratio > 0.8 && ratio < 1.25);
+}
+
 }  // namespace
+
+FlopsPerSecond matrix_rate(const Device& device, DType dtype) {
+  for (const DType d : fallbacks(dtype)) {
+    if (const auto rate = peak(device, d)) { return *rate; }
+  }
+  return device.vector_peak;
+}
 
 double gemm_efficiency(const GemmEfficiency& e, std::int64_t batch, std::int64_t m, std::int64_t n,
                        std::int64_t k) {
@@ -107,11 +144,21 @@ double gemm_efficiency(const GemmEfficiency& e, std::int64_t batch, std::int64_t
   return e.ceiling * best * depth / (depth + e.half_k);
 }
 
+KernelTime kernel_lookup(const models::Kernel& kernel, const Device& device) {
+  const std::optional<Subject> subject =
+      device.measured ? subject_of(kernel) : std::optional<Subject>();
+  const std::optional<FoundRatio> found =
+      subject ? found_for(*subject, *device.measured) : std::nullopt;
+  if (!found) { return {roofline_time(kernel, device), Origin::roofline}; }
+  if (moves_the_same(kernel, *subject)) {
+    return {found->ratio * *smooth_time(*subject, device), found->origin};
+  }
+  const Seconds smooth = kernel.bytes / device.memory_bandwidth + device.launch;
+  return {found->ratio * smooth, std::max(found->origin, Origin::fitted)};
+}
+
 Seconds kernel_time(const models::Kernel& kernel, const Device& device) {
-  const Seconds arithmetic =
-      kernel.flops.value > 0 ? kernel.flops / arithmetic_rate(kernel, device) : Seconds{};
-  const Seconds memory = kernel.bytes / memory_rate(kernel.cls, device);
-  return std::max(arithmetic, memory) + device.launch;
+  return kernel_lookup(kernel, device).time;
 }
 
 Seconds run_time(std::span<const models::Kernel> kernels, const Device& device) {

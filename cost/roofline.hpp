@@ -14,8 +14,23 @@ namespace tsim::cost {
 double gemm_efficiency(const GemmEfficiency& e, std::int64_t batch, std::int64_t m, std::int64_t n,
                        std::int64_t k);
 
-/// max(FLOPs / achieved FLOP/s, bytes / achieved bytes/s) + launch.
-/// A device without a peak for the kernel's format computes it in the next wider one it has.
+/// The dense peak for products in `dtype`, or in the next wider format that the device has.
+FlopsPerSecond matrix_rate(const Device& device, models::DType dtype);
+
+/// A kernel's time and where it comes from.
+struct KernelTime {
+  Seconds time;
+  Origin origin = Origin::roofline;
+};
+
+/// The time as it was measured, interpolated between measured shapes or read off a surface fitted
+/// through them; without any of these the roofline's. A kernel that moves other bytes than the one
+/// that was timed takes the same share of the bandwidth.
+KernelTime kernel_lookup(const models::Kernel& kernel, const Device& device);
+
+/// The time of kernel_lookup(). The roofline's is max(FLOPs / achieved FLOP/s,
+/// bytes / achieved bytes/s) + launch. A device without a peak for the kernel's format computes it
+/// in the next wider one it has.
 ///   [Williams, Waterman, Patterson, CACM 52(4), 2009]
 Seconds kernel_time(const models::Kernel& kernel, const Device& device);
 

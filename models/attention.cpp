@@ -71,9 +71,15 @@ TensorId add_rotary(BlockBuilder& b, TensorId qkv) {
   return y;
 }
 
+/// A causal mask skips the tiles above the diagonal: of s queries behind c tokens, the i-th looks
+/// at c + i of c + s keys; without these (1 + 1/s)/2 of the points.
+double causal_share(const BlockBuilder& b, std::int64_t keys) {
+  const auto before = static_cast<double>(keys - b.sequence);
+  return (before + (static_cast<double>(b.sequence) + 1) / 2) / static_cast<double>(keys);
+}
+
 /// One kernel that never writes the scores; for the backward it keeps its operands, its result and
-/// one number per row [arXiv:2205.14135, alg. 1]. Masks are drawn again from their seed. A causal
-/// mask skips the tiles above the diagonal: (1 + 1/s)/2 of the points.
+/// one number per row [arXiv:2205.14135, alg. 1]. Masks are drawn again from their seed.
 TensorId add_flash_attention(BlockBuilder& b, const CoreSpec& spec, const Heads& h) {
   const TensorId y =
       b.activation(spec.name + ".context", {b.batch(), b.tokens(), heads(b), head_dim(b)});
@@ -86,7 +92,7 @@ TensorId add_flash_attention(BlockBuilder& b, const CoreSpec& spec, const Heads&
         .space = {b.batch(), heads(b), b.tokens(), keys(h.key), head_dim(b)},
         .reduced = 2,
         .flops_per_point = 4,  // scores and weighted sum
-        .executed = spec.causal ? (1 + 1.0 / static_cast<double>(b.sequence)) / 2 : 1.0,
+        .executed = spec.causal ? causal_share(b, keys(h.key).size) : 1.0,
         .inputs = {h.query, h.key, h.value},
         .outputs = {b.whole(y), b.whole(lse)},
         .saved = {h.query.tensor, y, lse}};
@@ -252,7 +258,8 @@ TensorId self_attention(BlockBuilder& b, TensorId x, const LayerSpec& spec) {
                       .causal = spec.causal,
                       .position_bias = relative ? position_bias(b, spec.position_table) : -1};
   const Operand keys_of_self{
-      qkv, {b.batch(), {Axis::key_sequence, b.sequence}, kv_heads(b), head_dim(b)}};
+      qkv,
+      {b.batch(), {Axis::key_sequence, b.options.prefix + b.sequence}, kv_heads(b), head_dim(b)}};
   const Heads h{queries_and_keys(b, qkv).front(), keys_of_self, keys_of_self};
   return add_projection(b, core.name, add_core(b, core, h));
 }

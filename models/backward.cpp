@@ -53,6 +53,7 @@ class Backward {
         add_products(g);
       }
       add_gradient_sums(g);
+      add_gradient_joins(g);
     }
   }
 
@@ -107,9 +108,46 @@ class Backward {
                                        .dtype = t.dtype,
                                        .flops = Flops{static_cast<double>(elements(t.shape))},
                                        .bytes = 3 * size_of(t),
-                                       .ops = {f_.readers_of(it->second.tensor).front()}});
+                                       .ops = {f_.readers_of(it->second.tensor).front()},
+                                       .pass = Pass::backward,
+                                       .elements = elements(t.shape)});
       }
     }
+  }
+
+  /// Queries, keys and values that one product made get gradients of their own, which a copy joins
+  /// to the product's (what the backward of torch.split or unbind runs).
+  void add_gradient_joins(std::size_t g) {
+    if (f_.fusion == Fusion::full) { return; }
+    for (std::size_t t = 0; t < f_.graph.tensors.size(); ++t) {
+      const auto id = static_cast<TensorId>(t);
+      const std::vector<OpId> readers = slice_readers(id);
+      if (readers.size() < 2 || f_.group(readers.front()) != g) { continue; }
+      const Tensor& joined = f_.tensor(id);
+      out_.backward_input.push_back({.name = joined.name + ".gradient_join",
+                                     .kind = OpKind::reshape,
+                                     .cls = OpClass::elementwise,
+                                     .part = Part::attention,
+                                     .dtype = joined.dtype,
+                                     .bytes = 2 * size_of(joined),
+                                     .ops = {readers.front()},
+                                     .pass = Pass::backward,
+                                     .elements = elements(joined.shape)});
+    }
+  }
+
+  /// The contractions that read a slice of `id`, once for each slice.
+  std::vector<OpId> slice_readers(TensorId id) const {
+    std::vector<OpId> readers;
+    for (const OpId reader : f_.readers_of(id)) {
+      const Op& op = f_.op(reader);
+      if (op.cls != OpClass::contraction) { continue; }
+      for (const Operand& in : op.inputs) {
+        const bool slice = elements(in.shape) < elements(f_.tensor(id).shape);
+        if (in.tensor == id && slice && has_gradient(op, in)) { readers.push_back(reader); }
+      }
+    }
+    return readers;
   }
 
   /// Whether the gradient of `t` comes from outside its producer's group: of what others read, and
@@ -179,6 +217,7 @@ class Backward {
   void add_pointwise(std::size_t g) {
     const std::vector<OpId>& group = f_.groups[g];
     Kernel kernel = kernel_for(f_.graph, group, ".backward");
+    kernel.pass = Pass::backward;
     Traffic writes = input_gradients(g);
     has_input_kernel_ = !writes.empty();
     const bool folded = f_.fusion == Fusion::full && (has_input_kernel_ || group.size() > 1);
@@ -205,6 +244,7 @@ class Backward {
     const Operand& weight = op.weights.front();
     const int passes = op.kind == OpKind::embedding ? 2 : 1;
     Kernel kernel = kernel_for(f_.graph, {id}, ".weight_gradient");
+    kernel.pass = Pass::weight_gradient;
     kernel.flops = Flops{static_cast<double>(elements(out.shape))};
     kernel.bytes = size_of(f_.graph, out) + passes * size_of(f_.graph, weight);
     for (const TensorId t : op.saved) { kernel.bytes += size_of(f_.tensor(t)); }
@@ -215,6 +255,7 @@ class Backward {
   void add_flash(OpId id) {
     const Op& op = f_.op(id);
     Kernel kernel = kernel_for(f_.graph, {id}, ".backward");
+    kernel.pass = Pass::backward;
     const ProductShape p = product_shape(op);
     kernel.batch = p.batch;
     kernel.m = p.m;
@@ -233,6 +274,7 @@ class Backward {
     Operand of, other;
     ProductShape p;
     std::string suffix;
+    bool of_left = true;
   };
   Kernel product_kernel(OpId id, const Gradient& gradient) const {
     const Op& op = f_.op(id);
@@ -242,6 +284,12 @@ class Backward {
     kernel.m = gradient.p.m;
     kernel.n = gradient.p.n;
     kernel.k = gradient.p.k;
+    const bool by_weight = op.kind == OpKind::matmul;
+    kernel.pass = gradient.of_left || !by_weight ? Pass::backward : Pass::weight_gradient;
+    // C = A B^T: dA = dC B, dB = dC^T A. C = A B: dA = dC B^T, dB = A^T dC.
+    kernel.operands = !gradient.of_left                 ? Operands::tn
+                      : operands_of(op) == Operands::nt ? Operands::nn
+                                                        : Operands::nt;
     kernel.bytes = size_of(f_.graph, op.outputs.front()) + size_of(f_.graph, gradient.other) +
                    size_of(f_.graph, gradient.of);
     return kernel;
@@ -257,8 +305,11 @@ class Backward {
     const Operand& left = op.inputs.front();
     const Operand& right = by_weight ? op.weights.front() : op.inputs[1];
     const Gradient of_left{left, right, {p.batch, p.m, p.k, p.n}, ".input_gradient"};
-    const Gradient of_right{
-        right, left, {p.batch, p.k, p.n, p.m}, by_weight ? ".weight_gradient" : ".second_gradient"};
+    const Gradient of_right{right,
+                            left,
+                            {p.batch, p.k, p.n, p.m},
+                            by_weight ? ".weight_gradient" : ".second_gradient",
+                            false};
     has_input_kernel_ = !by_weight || op.input_needs_gradient;
     auto& list = by_weight ? out_.backward_weight : out_.backward_input;
     list.push_back(product_kernel(id, of_right));

@@ -2,10 +2,23 @@
 
 #include <utility>
 
+#include "models/stored_format.hpp"
+
 namespace tsim::models {
 namespace {
 
 std::size_t at(TensorId id) { return static_cast<std::size_t>(id); }
+
+/// What a product in fp8 reads: a quantised copy, which is kept for the backward in place of the
+/// activation itself. The head's product stays in the wider format.
+///   [arXiv:2209.05433; arXiv:2412.19437, sec. 3.3.1]
+Operand quantised(BlockBuilder& b, const Linear& linear) {
+  constexpr double kScaleAndClamp = 2;
+  const TensorId copy = add_elementwise(
+      b, {linear.name + ".cast", OpKind::cast, linear.part, kScaleAndClamp}, linear.input.tensor);
+  b.graph.tensors[at(copy)].dtype = DType::fp8;
+  return {copy, linear.input.shape};
+}
 
 }  // namespace
 
@@ -20,10 +33,11 @@ TensorId BlockBuilder::tensor(std::string name, Shape shape, Role role, DType dt
   return static_cast<TensorId>(graph.tensors.size() - 1);
 }
 TensorId BlockBuilder::activation(std::string name, Shape shape) {
-  return tensor(std::move(name), std::move(shape), Role::activation, options.compute);
+  return tensor(std::move(name), std::move(shape), Role::activation,
+                stored_format(options.compute));
 }
 TensorId BlockBuilder::weight(std::string name, Shape shape) {
-  return tensor(std::move(name), std::move(shape), Role::weight, options.compute);
+  return tensor(std::move(name), std::move(shape), Role::weight, stored_format(options.compute));
 }
 TensorId BlockBuilder::index(std::string name, Shape shape) {
   return tensor(std::move(name), std::move(shape), Role::index, DType::int64);
@@ -41,6 +55,9 @@ void BlockBuilder::add(Op op) {
 TensorId add_linear(BlockBuilder& b, const Linear& linear) {
   const std::string weight_name = linear.weight.empty() ? linear.name + ".weight" : linear.weight;
   const TensorId weight = b.weight(weight_name, joined(linear.reduced, linear.features));
+  const bool in_fp8 = b.options.compute == DType::fp8 && linear.part != Part::head;
+  if (in_fp8) { b.graph.tensors[at(weight)].dtype = DType::fp8; }
+  const Operand input = in_fp8 ? quantised(b, linear) : linear.input;
   const Shape out_shape = joined(linear.rows, linear.features);
   const std::string out_name = linear.bias ? linear.name + ".product" : linear.name;
   const TensorId out = b.activation(out_name, out_shape);
@@ -51,10 +68,10 @@ TensorId add_linear(BlockBuilder& b, const Linear& linear) {
          .space = joined(out_shape, linear.reduced),
          .reduced = static_cast<int>(linear.reduced.size()),
          .flops_per_point = 2,
-         .inputs = {linear.input},
+         .inputs = {input},
          .weights = {b.whole(weight)},
          .outputs = {b.whole(out)},
-         .saved = {linear.input.tensor},
+         .saved = {input.tensor},
          .input_needs_gradient = linear.input_needs_gradient});
   if (!linear.bias) { return out; }
   const TensorId vector = b.weight(linear.name + ".bias", linear.features);

@@ -1,5 +1,6 @@
 // What turns tokens or patches into the stream between layers.
 #include "models/block_builder.hpp"
+#include "models/stored_format.hpp"
 
 namespace tsim::models {
 namespace {
@@ -35,7 +36,8 @@ TensorId add_positions(BlockBuilder& b, TensorId x) {
     return add_bias(b, "embedding.add_position", Part::embedding, x, {table, rows});
   }
   if (b.config.positions == Positions::sinusoidal) {
-    const TensorId waves = b.tensor("embedding.sinusoids", rows, Role::index, b.options.compute);
+    const TensorId waves =
+        b.tensor("embedding.sinusoids", rows, Role::index, stored_format(b.options.compute));
     x = add_elementwise(b, {"embedding.add_position", OpKind::bias, Part::embedding, 1}, x);
     b.graph.ops.back().inputs.push_back(b.whole(waves));
   }
@@ -90,8 +92,8 @@ OpGraph patch_embedding(BlockBuilder b) {
   const ModelConfig& c = b.config;
   const Shape rows{b.batch(), {Axis::sequence, b.sequence - 1}};
   const Dim pixels{Axis::patch, c.patch * c.patch * c.channels};
-  const TensorId image =
-      b.tensor("embedding.pixels", joined(rows, {pixels}), Role::index, b.options.compute);
+  const TensorId image = b.tensor("embedding.pixels", joined(rows, {pixels}), Role::index,
+                                  stored_format(b.options.compute));
   TensorId x = add_linear(b, {.name = "embedding.patch",
                               .part = Part::embedding,
                               .input = b.whole(image),

@@ -71,6 +71,9 @@ struct ProductShape {
 };
 ProductShape product_shape(const Op& op);
 
+/// How the operands of a contraction's forward lie in memory.
+Operands operands_of(const Op& op);
+
 /// A kernel for the operators `ops` with the fields that the group decides: name, kind, class,
 /// part, format. The kind is that of its contraction, else its normalisation, else the first.
 Kernel kernel_for(const OpGraph& graph, const std::vector<OpId>& ops, const std::string& suffix);

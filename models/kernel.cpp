@@ -31,6 +31,7 @@ Kernel forward_kernel(const FusedGraph& f, std::size_t g) {
       kernel.m = p.m;
       kernel.n = p.n;
       kernel.k = p.k;
+      kernel.operands = operands_of(op);
     }
   }
   kernel.bytes = reads.bytes() + writes.bytes();
@@ -65,6 +66,12 @@ ProductShape product_shape(const Op& op) {
   return p;
 }
 
+Operands operands_of(const Op& op) {
+  // A weight [n, k] and keys [n, k] are read along k; values [k, n] across it.
+  if (op.kind != OpKind::attention_matmul) { return Operands::nt; }
+  return op.space.back().axis == op.inputs[1].shape.back().axis ? Operands::nt : Operands::nn;
+}
+
 Kernel kernel_for(const OpGraph& graph, const std::vector<OpId>& ops, const std::string& suffix) {
   const auto op = [&](OpId id) -> const Op& { return graph.ops[static_cast<std::size_t>(id)]; };
   const auto weight = [&](OpId id) { return static_cast<int>(op(id).cls); };
@@ -78,6 +85,12 @@ Kernel kernel_for(const OpGraph& graph, const std::vector<OpId>& ops, const std:
   const Operand& in =
       op(chief).kind == OpKind::embedding ? op(chief).weights.front() : op(chief).inputs.front();
   kernel.dtype = graph.tensors[static_cast<std::size_t>(in.tensor)].dtype;
+  const Op& first = op(chief);
+  kernel.causal = first.kind == OpKind::flash_attention && first.executed < 1.0;
+  kernel.elements = elements(first.space);
+  if (first.cls == OpClass::normalization) {
+    kernel.columns = elements(Shape(first.space.end() - first.reduced, first.space.end()));
+  }
   return kernel;
 }
 

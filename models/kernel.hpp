@@ -18,6 +18,13 @@ namespace tsim::models {
 enum class Fusion : std::uint8_t { none, framework, full };
 std::string_view name_of(Fusion fusion);
 
+/// What a kernel makes: a value, the gradient of an input, or that of a weight.
+enum class Pass : std::uint8_t { forward, backward, weight_gradient };
+
+/// How the operands of a product lie in memory, as BLAS names them: x W^T (nt), dy W (nn),
+/// dy^T x (tn). It decides which of a library's kernels run.
+enum class Operands : std::uint8_t { nt, nn, tn };
+
 struct Kernel {
   std::string name;
   OpKind kind{};
@@ -29,6 +36,11 @@ struct Kernel {
   /// A contraction as `batch` products [m, k] x [k, n]; zero otherwise.
   std::int64_t batch = 0, m = 0, n = 0, k = 0;
   std::vector<OpId> ops{};  // the operators it runs; the first gives its name
+  Pass pass = Pass::forward;
+  Operands operands = Operands::nt;  // of a contraction
+  bool causal = false;               // of a fused attention: the masked half is not computed
+  /// Points of its chief operator's iteration space, and for a normalisation those of one row.
+  std::int64_t elements = 0, columns = 0;
 };
 
 /// Kernels of one block. The backward is split so that schedules may delay the weight part.
@@ -45,8 +57,9 @@ std::vector<std::vector<OpId>> fuse(const OpGraph& graph, Fusion fusion);
 /// the input needs no gradient; one of 2.5 times the FLOPs for a flash attention); of any other
 /// group one kernel that reads the output's gradient and what was saved and writes the input's
 /// gradient. A residual and a bias hand the gradient on; a bias's or table's own gradient is a sum
-/// over tokens, and where several kernels read a tensor their gradients are added up: kernels of
-/// their own ("x.weight_gradient", "x.gradient_sum") unless `fusion` is full.
+/// over tokens, and where several kernels read a tensor their gradients are added up, or joined where
+/// they read slices of it: kernels of their own ("x.weight_gradient", "x.gradient_sum",
+/// "x.gradient_join") unless `fusion` is full.
 /// A kernel's bytes are the operands of its operators, without the tensors that stay inside it.
 BlockKernels kernels(const OpGraph& graph, Fusion fusion);
 

@@ -67,6 +67,7 @@ struct BuildOptions {
   std::int64_t micro_batch = 1;
   std::int64_t sequence = 0;          // 0: the model's default; a vision model's own always
   std::int64_t decoder_sequence = 0;  // 0: the same as `sequence`
+  std::int64_t prefix = 0;  // tokens of the same sample that causal attention looks back at
   DType compute = DType::fp16;
   bool flash_attention = false;
   bool dropout = true;  // false: as if the probabilities were 0

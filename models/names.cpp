@@ -52,7 +52,8 @@ std::string_view name_of(OpKind kind) {
                                      "rotary"sv,
                                      "embedding"sv,
                                      "cast"sv,
-                                     "reshape"sv};
+                                     "reshape"sv,
+                                     "optimizer"sv};
   return word(kWords, kind);
 }
 

@@ -74,7 +74,8 @@ enum class OpKind : std::uint8_t {
   rotary,
   embedding,
   cast,
-  reshape
+  reshape,
+  optimizer  // the step of a rank's weights: in no graph of a model
 };
 std::string_view name_of(OpKind kind);
 

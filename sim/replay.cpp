@@ -6,6 +6,7 @@
 
 namespace tsim::sim {
 
+using strategies::compute_duration;
 using strategies::successors;
 using strategies::Task;
 using strategies::TaskGraph;
@@ -53,7 +54,7 @@ class Replay {
       network_.start_comm(task.work, t);
       return;
     }
-    const Seconds duration = graph_.computes[task.work].duration;
+    const Seconds duration = compute_duration(graph_, task);
     if (duration.value == 0) {
       end(t, now);
     } else {

@@ -7,6 +7,7 @@
 
 #include "cost/topology.hpp"
 #include "models/model.hpp"
+#include "strategies/slowdown.hpp"
 #include "strategies/strategy.hpp"
 
 namespace tsim::sim {
@@ -35,7 +36,10 @@ struct Scenario {
   cost::Cluster cluster;
   strategies::Strategy strategy;
   Fold fold = Fold::automatic;
-  double allowance = 0.0;  // share of the peak added for fragmentation; shown on its own line
+  std::vector<double> slowdown;  // by device: its computations last so many times as long; empty:
+                                 // none is slow
+  strategies::Jitter jitter;     // already in `slowdown`, with draw 0
+  double allowance = 0.0;        // share of the peak added for fragmentation; shown on its own line
   std::vector<std::string> warnings;  // accepted, but worth a second look
 };
 

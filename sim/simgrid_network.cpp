@@ -43,7 +43,7 @@ double least_makespan(const TaskGraph& graph, const CommLoads& loads,
   double longest = 0;
   for (const strategies::Task& task : graph.tasks) {
     if (task.kind == TaskKind::compute) {
-      rank_busy[task.place] += graph.computes[task.work].duration.value;
+      rank_busy[task.place] += strategies::compute_duration(graph, task).value;
       continue;
     }
     const CommLoad& load = loads.comms[task.work];

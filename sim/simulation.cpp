@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "sim/run_async.hpp"
 #include "sim/simulate.hpp"
+#include "sim/slices.hpp"
 #include "sim/steps/simulate_steps.hpp"
 #include "strategies/recompute.hpp"
 
@@ -38,6 +40,23 @@ strategies::Strategy solved(const Scenario& scenario, const models::Model& model
   return strategies::fit_recompute({model, device, build, scenario.allowance});
 }
 
+/// With every stage as slow as its slowest rank.
+strategies::ClosedForm closed_form_of(const strategies::BuildInput& input, const Scenario& s) {
+  const auto slowed =
+      strategies::slowed_plans(input.stages, strategies::Layout(s.strategy), s.slowdown);
+  return strategies::closed_form({.strategy = input.strategy,
+                                  .stages = slowed,
+                                  .topology = input.topology,
+                                  .router = input.router,
+                                  .micro_batches = input.micro_batches,
+                                  .training = input.training,
+                                  .folded = input.folded,
+                                  .reserved = input.reserved,
+                                  .kinds = input.kinds,
+                                  .context_variants = input.context_variants,
+                                  .slices = input.slices});
+}
+
 /// Each kind of device `variants` times, one after another.
 std::vector<cost::Device> repeated(const std::vector<cost::Device>& kinds, int variants) {
   std::vector<cost::Device> list;
@@ -69,7 +88,8 @@ Simulation run_scenario(const Scenario& scenario) {
   const strategies::Strategy strategy = solved(scenario, result.model);
   const auto present =
       with_variants(kinds_of_stages(strategies::Layout(strategy), topology.device_kind), variants);
-  auto plans = plan_stages(result.model, strategy, kinds, present);
+  auto plans = plan_stages(result.model, strategy, kinds, present,
+                           static_cast<int>(micro_batches(scenario)));
   result.stages = slowest_plans(plans, present);
   std::vector<strategies::KindPlan> by_kind;
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
@@ -77,21 +97,34 @@ Simulation run_scenario(const Scenario& scenario) {
   }
   cost::Router router(topology);
   const bool steps = strategy.fidelity == strategies::Fidelity::steps;
-  if (scenario.fold == Fold::automatic && !steps) {
-    result.folded = foldable_axes(strategy, scenario.model.causal, result.stages, topology, router);
+  const bool in_collectives = !strategy.async.through_servers;
+  if (scenario.fold == Fold::automatic && !steps && in_collectives) {
+    result.folded =
+        fold_alike(foldable_axes(strategy, scenario.model.causal, result.stages, topology, router),
+                   strategies::Layout(strategy), scenario.slowdown);
   }
-  const strategies::BuildInput input{.strategy = strategy,
-                                     .stages = result.stages,
-                                     .topology = topology,
-                                     .router = router,
-                                     .micro_batches = static_cast<int>(micro_batches(scenario)),
-                                     .training = scenario.workload.training,
-                                     .folded = result.folded,
-                                     .reserved = kinds.front().reserved,
-                                     .kinds = by_kind,
-                                     .context_variants = variants};
-  result.closed_form = strategies::closed_form(input);
+  Slices slices = token_slices(scenario, result.model.options, result.stages);
+  result.slice_tokens = std::move(slices.tokens);
+  const std::size_t pieces = std::max<std::size_t>(1, slices.stages.size());
+  const strategies::BuildInput input{
+      .strategy = strategy,
+      .stages = result.stages,
+      .topology = topology,
+      .router = router,
+      .micro_batches = static_cast<int>(micro_batches(scenario) * static_cast<int>(pieces)),
+      .training = scenario.workload.training,
+      .folded = result.folded,
+      .reserved = kinds.front().reserved,
+      .kinds = by_kind,
+      .context_variants = variants,
+      .slices = slices.stages};
+  if (!in_collectives) {
+    run_async(input, scenario, result);
+    return result;
+  }
+  result.closed_form = closed_form_of(input, scenario);
   result.graph = strategies::build_tasks(input);
+  slow_ranks(result.graph, scenario.slowdown);
   result.timeline =
       steps ? simulate_steps(result.graph, router) : simulate(result.graph, topology.channels);
   return result;

@@ -1,6 +1,9 @@
 // From a scenario to its timeline.
 #pragma once
 
+#include <optional>
+
+#include "sim/report/async_report.hpp"
 #include "sim/scenario.hpp"
 #include "sim/timeline.hpp"
 #include "strategies/build_tasks.hpp"
@@ -16,6 +19,8 @@ struct Simulation {
   strategies::TaskGraph graph;
   Timeline timeline;
   strategies::ClosedForm closed_form;
+  std::vector<std::int64_t> slice_tokens;  // of a sample cut into slices; empty: it is whole
+  std::optional<AsyncReport> async;        // of workers with parameter servers
 };
 
 /// Runs one iteration of `scenario`, which has been checked. Throws Stuck when tasks wait for each

@@ -366,6 +366,8 @@ BlockPlan plan_block(const models::Block& block, const TensorSplit& split, const
   plan.input_grad = joined(again, backward_pieces(kernels, context, Gradients::of_inputs));
   plan.weight_grad = backward_pieces(kernels, context, Gradients::of_weights);
   plan.weights = block_weights(graph, strategy.zero.persistence);
+  plan.shapes = weight_shapes(graph);
+  plan.word_embedding = word_embedding(graph);
   plan.shared = sharded.shared;
   add_memory(graph, recompute, strategy.fusion, plan);
   if (strategy.partition_activations && recompute == Recompute::full) {

@@ -11,6 +11,7 @@
 #include "strategies/piece.hpp"
 #include "strategies/strategy.hpp"
 #include "strategies/tensor/shard_block.hpp"
+#include "strategies/weight_shapes.hpp"
 
 namespace tsim::strategies {
 
@@ -37,6 +38,8 @@ struct BlockPlan {
   Bytes output;              // the activation that leaves it
   Bytes memory;              // an encoder's output that it reads besides
   BlockWeights weights;
+  WeightShapes shapes;                 // of these, without the word embedding
+  std::vector<Matrix> word_embedding;  // if there is one
   std::vector<SharedGradients> shared;
 };
 

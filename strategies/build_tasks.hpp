@@ -25,7 +25,7 @@ struct BuildInput {
   const std::vector<StagePlan>& stages;
   const cost::Topology& topology;
   cost::Router& router;
-  int micro_batches = 1;  // of one pipeline
+  int micro_batches = 1;  // of one pipeline; with slices, slices of all of them
   bool training = true;
   FoldedAxes folded;
   Bytes reserved;                        // of a device's memory: context and libraries
@@ -33,6 +33,9 @@ struct BuildInput {
                                          // `reserved` say
   int context_variants = 1;              // entries of `kinds` for each kind of device: one for each
                                          // context rank where they differ
+  /// By slice of a sample's tokens, the stages' plans of its phases; none: samples are whole.
+  /// Micro-batch i is slice i modulo their number. One kind of device.
+  std::span<const std::vector<StagePlan>> slices = {};
 };
 
 /// What each stage runs, in its order.

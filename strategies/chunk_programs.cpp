@@ -85,7 +85,7 @@ class ProgramsOf {
     plan.gathers = true;
     plan.comm = gather.comm;
     plan.wire_bytes = gather.bytes;
-    plan.held = Bytes{size_of(s_.precision.compute)};
+    plan.held = Bytes{size_of(kept_weights(s_.precision))};
     if (at_host && shards == 1) {  // what the copy brings is whole
       plan.comm = parameter_copy(s_);
       plan.wire_bytes = to_double(plan.held);

@@ -219,7 +219,7 @@ class Estimator {
     Seconds time = plan.optimizer;
     if (s.zero.stage >= 1 && s.zero.stage < 3 && !s.overlap_parameters && replicas(s) > 1) {
       time += collective(CollectiveOp::all_gather, holders(stage),
-                         plan.elements * Bytes{size_of(s.precision.compute)});
+                         plan.elements * Bytes{size_of(kept_weights(s.precision))});
     }
     return time;
   }

@@ -15,9 +15,10 @@ struct Layers {
   int from = 0, to = 0;
 };
 
-/// Contiguous parts of `layers` with the least largest sum, by dynamic programming over (part,
-/// layers dealt). `of_part`: the layers' times on the devices of each part's stage.
-std::vector<int> balanced_parts(std::span<const Sums> of_part, Layers layers) {
+/// Contiguous parts of `layers` that fit, with the least largest sum, by dynamic programming over
+/// (part, layers dealt); none when not all can. `of_part`: the layers' times on the devices of each
+/// part's stage.
+std::vector<int> balanced_parts(std::span<const Sums> of_part, Layers layers, const Fits& fits) {
   const auto parts = static_cast<int>(of_part.size());
   const int count = layers.to - layers.from;
   const auto offset = static_cast<std::size_t>(layers.from);
@@ -38,13 +39,15 @@ std::vector<int> balanced_parts(std::span<const Sums> of_part, Layers layers) {
       for (int from = to - 1; from >= part - 1; --from) {
         const double worst =
             std::max(best[row - 1][static_cast<std::size_t>(from)], sum(part, from, to));
-        if (worst < best[row][static_cast<std::size_t>(to)] * (1 - 1e-12)) {
+        const bool less = worst < best[row][static_cast<std::size_t>(to)] * (1 - 1e-12);
+        if (less && (!fits || fits(part - 1, layers.from + from, layers.from + to))) {
           best[row][static_cast<std::size_t>(to)] = worst;
           cut[row][static_cast<std::size_t>(to)] = from;
         }
       }
     }
   }
+  if (best.back().back() == kWorst) { return {}; }
   std::vector<int> counts(static_cast<std::size_t>(parts));
   int to = count;
   for (int part = parts; part >= 1; --part) {
@@ -56,10 +59,15 @@ std::vector<int> balanced_parts(std::span<const Sums> of_part, Layers layers) {
 }
 
 /// Some of the layers over the parts that `of_part` lists.
-std::vector<int> deal_some(std::span<const Sums> of_part, Layers layers, LayerSplit split) {
+std::vector<int> deal_some(std::span<const Sums> of_part, Layers layers, LayerSplit split,
+                           const Fits& fits) {
   const auto parts = static_cast<int>(of_part.size());
   assert(parts <= layers.to - layers.from);
-  if (split == LayerSplit::balanced) { return balanced_parts(of_part, layers); }
+  if (split == LayerSplit::fitting && fits) {
+    const std::vector<int> counts = balanced_parts(of_part, layers, fits);
+    if (!counts.empty()) { return counts; }
+  }
+  if (split != LayerSplit::even) { return balanced_parts(of_part, layers, {}); }
   assert((layers.to - layers.from) % parts == 0);
   std::vector<int> counts(of_part.size(), (layers.to - layers.from) / parts);
   return counts;
@@ -86,17 +94,22 @@ Sums running_sums(const std::vector<double>& times) {
 }
 
 std::vector<int> deal(const std::vector<Sums>& by_stage, int encoder_layers,
-                      const Strategy& strategy) {
+                      const Strategy& strategy, const Fits& fits) {
   if (strategy.split == LayerSplit::list) { return strategy.layers_per_stage; }
   const std::vector<Sums> sums = sums_of_parts(by_stage, shape_of(strategy, 1));
   const std::span<const Sums> of_part(sums);
   const int layers = static_cast<int>(sums.front().size()) - 1;
-  if (strategy.encoder_stages == 0) { return deal_some(of_part, {0, layers}, strategy.split); }
+  if (strategy.encoder_stages == 0) {
+    return deal_some(of_part, {0, layers}, strategy.split, fits);
+  }
   const auto in_encoder = static_cast<std::size_t>(strategy.encoder_stages);
   std::vector<int> counts =
-      deal_some(of_part.first(in_encoder), {0, encoder_layers}, strategy.split);
-  const std::vector<int> decoder =
-      deal_some(of_part.subspan(in_encoder), {encoder_layers, layers}, strategy.split);
+      deal_some(of_part.first(in_encoder), {0, encoder_layers}, strategy.split, fits);
+  const Fits decoder_fits = !fits ? Fits{} : [&](int part, int from, int to) {
+    return fits(strategy.encoder_stages + part, from, to);
+  };
+  const std::vector<int> decoder = deal_some(of_part.subspan(in_encoder), {encoder_layers, layers},
+                                             strategy.split, decoder_fits);
   counts.insert(counts.end(), decoder.begin(), decoder.end());
   return counts;
 }

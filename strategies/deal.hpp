@@ -1,6 +1,7 @@
 // How many layers each part of the model gets.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "strategies/strategy.hpp"
@@ -11,11 +12,15 @@ namespace tsim::strategies {
 using Sums = std::vector<double>;
 Sums running_sums(const std::vector<double>& times);
 
+/// Whether layers [from, to) may be part `part`'s.
+using Fits = std::function<bool(int part, int from, int to)>;
+
 /// Layers of every part, in the order of the model: as listed, the same number each, or with the
 /// least largest time of a part. `by_stage`: the layers' times on the devices of each stage, or one
 /// entry when all stages are alike. With `encoder_stages` the first `encoder_layers` layers are
-/// dealt to these alone.
+/// dealt to these alone. LayerSplit::fitting: as balanced among the cuts all of whose parts fit, or
+/// among all cuts when there is none.
 std::vector<int> deal(const std::vector<Sums>& by_stage, int encoder_layers,
-                      const Strategy& strategy);
+                      const Strategy& strategy, const Fits& fits = {});
 
 }  // namespace tsim::strategies

@@ -25,7 +25,8 @@ Layout::Layout(const Strategy& strategy)
     : tensor_(strategy.tensor),
       context_(strategy.context),
       data_(strategy.data),
-      stages_(strategy.pipeline) {
+      stages_(strategy.pipeline),
+      stage_places_(strategy.stage_places) {
   assert(is_rank_order(strategy.order));
   std::vector<std::string_view> kinds = kinds_in(strategy.order);
   if (std::find(kinds.begin(), kinds.end(), "cp") == kinds.end()) {
@@ -50,8 +51,10 @@ Layout::Layout(const Strategy& strategy)
 }
 
 int Layout::rank(const Place& place) const {
+  const int stage =
+      stage_places_.empty() ? place.stage : stage_places_[static_cast<std::size_t>(place.stage)];
   return place.tensor * tensor_stride_ + place.replica % context_ * context_stride_ +
-         place.replica / context_ * data_stride_ + place.stage * stage_stride_;
+         place.replica / context_ * data_stride_ + stage * stage_stride_;
 }
 
 std::vector<int> Layout::tensor_group(int replica, int stage) const {

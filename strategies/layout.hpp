@@ -35,6 +35,7 @@ class Layout {
  private:
   int tensor_, context_, data_, stages_;
   int tensor_stride_ = 1, context_stride_ = 1, data_stride_ = 1, stage_stride_ = 1;
+  std::vector<int> stage_places_;  // by stage; empty: its own
 };
 
 /// By stage: the kinds of the devices (by rank) that its ranks sit on, each once.

@@ -1,20 +1,10 @@
 #include "strategies/memory.hpp"
 
+#include "strategies/optimizers.hpp"
 #include "strategies/schedule.hpp"
 
 namespace tsim::strategies {
 namespace {
-
-int moments(Optimizer optimizer) {
-  switch (optimizer) {
-    case Optimizer::sgd: return 0;
-    case Optimizer::sgd_momentum: return 1;
-    case Optimizer::adam:
-    case Optimizer::adamw:
-    case Optimizer::lamb: return 2;
-  }
-  return 2;
-}
 
 std::int64_t part(std::int64_t elements, std::int64_t shards) {
   return (elements + shards - 1) / shards;
@@ -28,33 +18,30 @@ int state_shards(const Strategy& s) {
 }
 
 StateSizes state_sizes(const Precision& precision, Optimizer optimizer) {
-  const int master = precision.master_weights ? size_of(models::DType::fp32) : 0;
-  return {.parameter = size_of(precision.compute),
-          .gradient = size_of(precision.gradient),
-          .optimizer = master + moments(optimizer) * size_of(precision.moments)};
+  const int master = precision.master_weights ? size_of(precision.master) : 0;
+  return {.parameter = size_of(kept_weights(precision)),
+          .gradient = gradient_size(precision),
+          .optimizer = master + moments_of(optimizer) * size_of(precision.moments)};
 }
 
-StateBytes state_bytes(std::int64_t elements, const Strategy& strategy, std::int64_t whole) {
-  const StateSizes sizes = state_sizes(strategy.precision, strategy.optimizer);
+StateBytes state_bytes(std::int64_t elements, const Strategy& strategy, std::int64_t whole,
+                       const WeightShapes& shapes) {
+  const Precision& precision = strategy.precision;
+  const Weights all{.elements = elements, .shapes = shapes};
   const Zero& zero = strategy.zero;
   const std::int64_t shards = zero.stage >= 1 ? state_shards(strategy) : 1;
-  const std::int64_t own = part(elements, shards);
   const bool whole_gradients = zero.stage < 2 || !syncs_every(strategy);
+  const Bytes weight{size_of(kept_weights(precision))};
+  const Bytes copies = parameter_bytes(all, precision) - elements * weight;
   std::int64_t held = elements;
   if (zero.stage == 3) {
     held = whole + part(elements - whole, shards);
     if (zero.secondary_group > 0) { held += part(elements - whole, zero.secondary_group); }
   }
-  return {.parameters = held * Bytes{sizes.parameter},
-          .gradients = (whole_gradients ? elements : own) * Bytes{sizes.gradient},
-          .optimizer = own * Bytes{sizes.optimizer}};
-}
-
-int optimizer_traffic(const Strategy& s) {
-  const StateSizes sizes = state_sizes(s.precision, s.optimizer);
-  const int own_weight = s.precision.master_weights ? 0 : sizes.parameter;  // read, too
-  const int passes = 2 + (s.gradient_clipping ? 3 : 0) + (s.loss_scaling ? 2 : 0);
-  return passes * sizes.gradient + 2 * sizes.optimizer + sizes.parameter + own_weight;
+  const std::int64_t summed = whole_gradients ? elements : part(elements, shards);
+  return {.parameters = held * weight + Bytes{part(copies.value, zero.stage == 3 ? shards : 1)},
+          .gradients = summed * Bytes{gradient_size(precision)},
+          .optimizer = optimizer_bytes(share_of(all, shards), strategy)};
 }
 
 double closed_form_activations(const ActivationShape& a) {

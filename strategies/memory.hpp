@@ -4,10 +4,11 @@
 #include <cstdint>
 
 #include "strategies/strategy.hpp"
+#include "strategies/weight_shapes.hpp"
 
 namespace tsim::strategies {
 
-/// Bytes per trained element before any sharding, by class.
+/// Bytes per trained element before any sharding, by class, where shapes do not matter.
 struct StateSizes {
   int parameter = 0;
   int gradient = 0;
@@ -30,13 +31,8 @@ int state_shards(const Strategy& strategy);
 /// optimizer's part by the shards, rounding up, from stage 2 on the gradients (unless they wait for
 /// the last micro-batch) and at stage 3 the parameters, `whole` of which are kept on every rank.
 ///   [arXiv:1910.02054, sec. 5]
-StateBytes state_bytes(std::int64_t elements, const Strategy& strategy, std::int64_t whole = 0);
-
-/// Device memory that one optimizer step reads and writes per element that the rank updates: the
-/// gradient is read and cleared, states are read and written, the weight is written. A pass of its
-/// own over the gradients for each of: their norm (read) and clipping (read, written), unscaling
-/// (read, written).
-int optimizer_traffic(const Strategy& strategy);
+StateBytes state_bytes(std::int64_t elements, const Strategy& strategy, std::int64_t whole = 0,
+                       const WeightShapes& shapes = {});
 
 /// Layer activations in bytes of one pipeline's first stage by the published closed form, 16 bit,
 /// dropout on, scores kept unless recomputed: s b h L (10 + 24/t + 5as/(ht)), over t all of it with

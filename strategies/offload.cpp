@@ -71,7 +71,7 @@ StateBytes states_on_device(const StateBytes& all, const Strategy& s, std::int64
     if (syncs_every(s)) { here.gradients = {}; }
   }
   if (s.offload.parameters != StatesAt::device) {
-    here.parameters = whole * Bytes{size_of(s.precision.compute)};
+    here.parameters = whole * Bytes{size_of(kept_weights(s.precision))};
   }
   return here;
 }
@@ -82,7 +82,7 @@ StateBytes states_on_host(const StateBytes& all, const Strategy& s, std::int64_t
   here.gradients = all.gradients;
   if (s.offload.optimizer == StatesAt::cpu) { here.optimizer = all.optimizer; }
   if (s.offload.parameters == StatesAt::cpu) {
-    here.parameters = all.parameters - whole * Bytes{size_of(s.precision.compute)};
+    here.parameters = all.parameters - whole * Bytes{size_of(kept_weights(s.precision))};
   }
   return here;
 }
@@ -91,7 +91,7 @@ StateBytes states_on_drives(const StateBytes& all, const Strategy& s, std::int64
   StateBytes here;
   if (s.offload.optimizer == StatesAt::nvme) { here.optimizer = all.optimizer; }
   if (s.offload.parameters == StatesAt::nvme) {
-    here.parameters = all.parameters - whole * Bytes{size_of(s.precision.compute)};
+    here.parameters = all.parameters - whole * Bytes{size_of(kept_weights(s.precision))};
   }
   return here;
 }

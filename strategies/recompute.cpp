@@ -1,6 +1,7 @@
 #include "strategies/recompute.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace tsim::strategies {
@@ -49,6 +50,39 @@ std::vector<BlockPlan> grouped(const std::vector<const BlockPlan*>& layers) {
   last.backward.insert(last.backward.begin(), again.begin(), again.end());
   last.input_grad.insert(last.input_grad.begin(), again.begin(), again.end());
   return group;
+}
+
+const BlockPlan& chosen(const std::vector<BlockPlan>& plans, Recompute recompute) {
+  return plans[plans.size() == 1 ? 0 : static_cast<std::size_t>(recompute)];
+}
+
+std::vector<BlockPlan> plans_of_chunk(const std::vector<UnitPlans>& units, const Strategy& strategy,
+                                      ChunkPlan& chunk) {
+  std::vector<BlockPlan> plans;
+  std::vector<const BlockPlan*> group;
+  const auto group_size = static_cast<std::size_t>(
+      strategy.recompute_method == RecomputeMethod::uniform ? strategy.recompute_layers : 1);
+  const auto close = [&] {
+    if (group.empty()) { return; }
+    std::vector<BlockPlan> made = grouped(group);
+    std::move(made.begin(), made.end(), std::back_inserter(plans));
+    group.clear();
+  };
+  plans.reserve(units.size());
+  for (const UnitPlans& unit : units) {
+    if (unit.layer < 0) {
+      close();
+      plans.push_back(unit.plans->front());
+      continue;
+    }
+    const Recompute recompute = recompute_at(strategy, {unit.layer, chunk.layers++});
+    chunk.fully += recompute == Recompute::full ? 1 : 0;
+    chunk.selectively += recompute == Recompute::selective ? 1 : 0;
+    group.push_back(&chosen(*unit.plans, recompute));
+    if (group.size() == group_size) { close(); }
+  }
+  close();
+  return plans;
 }
 
 }  // namespace tsim::strategies

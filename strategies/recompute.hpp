@@ -27,6 +27,18 @@ bool recompute_differs(const Strategy& strategy);
 /// backward starts with the forwards of all.   [Megatron-LM, --recompute-method uniform]
 std::vector<BlockPlan> grouped(const std::vector<const BlockPlan*>& layers);
 
+/// A block of a chunk: its plan, or one for each Recompute; its number among the layers, -1 for
+/// another block.
+struct UnitPlans {
+  const std::vector<BlockPlan>* plans = nullptr;
+  int layer = -1;
+};
+const BlockPlan& chosen(const std::vector<BlockPlan>& plans, Recompute recompute);
+
+/// The plans of a chunk's blocks, each layer as it recomputes; fills the chunk's counts of layers.
+std::vector<BlockPlan> plans_of_chunk(const std::vector<UnitPlans>& units, const Strategy& strategy,
+                                      ChunkPlan& chunk);
+
 /// Memory for one choice of a layer, and what it costs.
 struct LayerChoice {
   Bytes kept;       // from forward to backward, all micro-batches in flight

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "models/stored_format.hpp"
+
 namespace tsim::strategies {
 namespace {
 
@@ -92,6 +94,12 @@ Bytes operand_size(const OpGraph& graph, const models::Operand& operand) {
   return models::elements(operand.shape) * Bytes{models::size_of(tensor.dtype)};
 }
 
+/// Gradients of a quantised activation are as wide as what it was made of.
+Bytes gradient_size(const OpGraph& graph, const models::Operand& operand) {
+  const models::DType dtype = graph.tensors[static_cast<std::size_t>(operand.tensor)].dtype;
+  return models::elements(operand.shape) * Bytes{models::size_of(models::stored_format(dtype))};
+}
+
 /// The activation that a divided operator reads whole.
 const models::Operand* whole_input(const OpGraph& graph, const Op& op) {
   for (const models::Operand& input : op.inputs) {
@@ -163,7 +171,7 @@ class CommsMaker {
     if (s_.sequence_parallel) {
       comms_.before_forward.push_back(over_tensor(id, CollectiveOp::all_gather, size));
     }
-    comms_.after_backward_input.push_back(over_tensor(id, sum(), size));
+    comms_.after_backward_input.push_back(over_tensor(id, sum(), gradient_size(graph_, *whole)));
   }
 
   /// What the attention core reads of the other context ranks' keys and values, or their heads. A
@@ -192,6 +200,17 @@ class CommsMaker {
   const Sharding& s_;
   TensorComms comms_;
 };
+
+/// Ids, labels and masks are given to every rank as its operators read them.
+void hold_what_is_read(OpGraph& part) {
+  for (const Op& op : part.ops) {
+    for (const models::Operand& in : op.inputs) {
+      models::Tensor& tensor = part.tensors[static_cast<std::size_t>(in.tensor)];
+      const bool larger = models::elements(in.shape) > models::elements(tensor.shape);
+      if (tensor.role == models::Role::index && larger) { tensor.shape = in.shape; }
+    }
+  }
+}
 
 }  // namespace
 
@@ -224,6 +243,7 @@ OpGraph shard(const OpGraph& graph, const Sharding& s) {
     const bool outside = tensor.role != models::Role::weight && !is_split(tensor.shape);
     tensor.shape = resized(std::move(tensor.shape), s, division(s, outside));
   }
+  hold_what_is_read(part);
   return part;
 }
 

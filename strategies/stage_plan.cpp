@@ -1,14 +1,15 @@
 #include "strategies/stage_plan.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <limits>
 #include <numeric>
 
-#include "cost/roofline.hpp"
 #include "strategies/block_plan.hpp"
 #include "strategies/chunk_programs.hpp"
 #include "strategies/deal.hpp"
+#include "strategies/fit_layers.hpp"
 #include "strategies/memory.hpp"
+#include "strategies/optimizers.hpp"
 #include "strategies/recompute.hpp"
 #include "strategies/schedule.hpp"
 #include "strategies/tensor/statistics.hpp"
@@ -34,7 +35,7 @@ struct Chain {
 
   const BlockPlan& plan_of(int unit, Recompute recompute = Recompute::none) const {
     const auto& of_block = plans[static_cast<std::size_t>(units[static_cast<std::size_t>(unit)])];
-    return of_block[of_block.size() == 1 ? 0 : static_cast<std::size_t>(recompute)];
+    return chosen(of_block, recompute);
   }
 };
 
@@ -100,35 +101,12 @@ struct Units {
   int from = 0, to = 0;  // of the chain
 };
 
-/// The plans of a chunk's blocks, each layer as it recomputes.
-std::vector<BlockPlan> plans_of_chunk(const Chain& chain, Units units, const Strategy& strategy,
-                                      ChunkPlan& chunk) {
-  std::vector<BlockPlan> plans;
-  std::vector<const BlockPlan*> group;
-  const auto group_size = static_cast<std::size_t>(
-      strategy.recompute_method == RecomputeMethod::uniform ? strategy.recompute_layers : 1);
-  const auto close = [&] {
-    if (group.empty()) { return; }
-    std::vector<BlockPlan> made = grouped(group);
-    std::move(made.begin(), made.end(), std::back_inserter(plans));
-    group.clear();
-  };
-  plans.reserve(static_cast<std::size_t>(units.to - units.from));
-  for (int u = units.from; u < units.to; ++u) {
-    const int layer = chain.layer_of[static_cast<std::size_t>(u)];
-    if (layer < 0) {
-      close();
-      plans.push_back(chain.plan_of(u));
-      continue;
-    }
-    const Recompute recompute = recompute_at(strategy, {layer, chunk.layers++});
-    chunk.fully += recompute == Recompute::full ? 1 : 0;
-    chunk.selectively += recompute == Recompute::selective ? 1 : 0;
-    group.push_back(&chain.plan_of(u, recompute));
-    if (group.size() == group_size) { close(); }
+std::vector<UnitPlans> units_in(const Chain& chain, Units units) {
+  std::vector<UnitPlans> list;
+  for (auto u = static_cast<std::size_t>(units.from); u < static_cast<std::size_t>(units.to); ++u) {
+    list.push_back({&chain.plans[static_cast<std::size_t>(chain.units[u])], chain.layer_of[u]});
   }
-  close();
-  return plans;
+  return list;
 }
 
 struct ChunkSpec {
@@ -167,7 +145,7 @@ ChunkPlan plan_chunk(const Chain& chain, const ChunkSpec& spec, const Strategy& 
   std::vector<ChunkBlock> blocks;
   bool has_encoder_output = false;  // the decoder's embedding keeps it
   Bytes encoder_output;
-  std::vector<BlockPlan> plans = plans_of_chunk(chain, units, strategy, plan);
+  std::vector<BlockPlan> plans = plans_of_chunk(units_in(chain, units), strategy, plan);
   int leaving = layers_elsewhere(strategy, spec.stage, plan.layers);
   for (int u = units.from; u < units.to; ++u) {
     const auto block = static_cast<std::size_t>(chain.units[static_cast<std::size_t>(u)]);
@@ -194,13 +172,9 @@ ChunkPlan plan_chunk(const Chain& chain, const ChunkSpec& spec, const Strategy& 
   return plan;
 }
 
-Seconds optimizer_time(std::int64_t elements, const Strategy& s, const cost::Device& device) {
-  const std::int64_t shards = state_shards(s);
-  models::Kernel kernel;
-  kernel.name = "optimizer";
-  kernel.cls = models::OpClass::elementwise;
-  kernel.bytes = ((elements + shards - 1) / shards) * Bytes{optimizer_traffic(s)};
-  return cost::kernel_time(kernel, device);
+/// One step on the rank's share of the stage's weights.
+Seconds step_time(const StagePlan& stage, const Strategy& s, const cost::Device& device) {
+  return optimizer_time(share_of({stage.elements, stage.shapes}, state_shards(s)), s, device);
 }
 
 /// First unit of each part, and the end of the last one.
@@ -263,6 +237,7 @@ StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const S
     stage.chunks.push_back(plan_chunk(chain, spec, strategy, device));
     for (int u = units.from; u < units.to; ++u) {
       stage.elements += chain.plan_of(u).weights.own;
+      add(stage.shapes, chain.plan_of(u).shapes);
       stage.whole += chain.plan_of(u).weights.small;
       for (const SharedGradients& s : chain.plan_of(u).shared) {
         add_shared(stage.shared, s.ranks, s.elements);
@@ -271,9 +246,10 @@ StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const S
   }
   if (embedding_user >= 0) {
     stage.embedding_elements = chain.plan_of(embedding_user).weights.embedding;
+    add(stage.shapes, {.products = {}, .tables = chain.plan_of(embedding_user).word_embedding});
   }
   stage.elements += stage.embedding_elements;
-  stage.optimizer = optimizer_time(stage.elements, strategy, device);
+  stage.optimizer = step_time(stage, strategy, device);
   return stage;
 }
 
@@ -319,6 +295,41 @@ std::vector<StagePlan> plan_with(const Chain& chain, const std::vector<int>& cou
   return stages;
 }
 
+/// What each layer adds, with the embedding before it, and the head after the last.
+std::vector<LayerMemory> layer_memory(const Chain& chain) {
+  std::vector<LayerMemory> layers(chain.layer_begin.size());
+  std::size_t layer = 0;
+  for (int unit = 0; unit < static_cast<int>(chain.units.size()); ++unit) {
+    while (layer + 1 < layers.size() && unit >= chain.layer_begin[layer + 1]) { ++layer; }
+    const BlockPlan& plan = chain.plan_of(unit);
+    LayerMemory& memory = layers[layer];
+    memory.elements += plan.weights.own + plan.weights.embedding;
+    memory.whole += plan.weights.small;
+    add(memory.shapes, plan.shapes);
+    add(memory.shapes, {.products = {}, .tables = plan.word_embedding});
+    memory.activations += plan.activations + plan.logits;
+    memory.workspace =
+        std::max({memory.workspace, plan.forward_workspace, plan.backward_workspace});
+  }
+  return layers;
+}
+
+/// By stage, what the device with least memory has for a program.
+std::vector<Bytes> capacities(const std::vector<cost::Device>& kinds,
+                              const std::vector<std::vector<int>>& present) {
+  std::vector<Bytes> of_stage;
+  of_stage.reserve(present.size());
+  for (const std::vector<int>& here : present) {
+    Bytes least{std::numeric_limits<std::int64_t>::max()};
+    for (const int kind : here) {
+      const cost::Device& device = kinds[static_cast<std::size_t>(kind)];
+      least = std::min(least, device.memory - device.reserved);
+    }
+    of_stage.push_back(least);
+  }
+  return of_stage;
+}
+
 Seconds compute_time(const StagePlan& plan) {
   Seconds sum;
   for (const ChunkPlan& chunk : plan.chunks) {
@@ -340,7 +351,8 @@ std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& s
 std::vector<std::vector<StagePlan>> plan_stages(const models::Model& model,
                                                 const Strategy& strategy,
                                                 const std::vector<cost::Device>& kinds,
-                                                const std::vector<std::vector<int>>& present) {
+                                                const std::vector<std::vector<int>>& present,
+                                                int micro_batches) {
   std::vector<Chain> chains;
   std::vector<Sums> sums;
   const int variants = context_variants(strategy, model.config.causal);
@@ -355,7 +367,12 @@ std::vector<std::vector<StagePlan>> plan_stages(const models::Model& model,
         here, {}, [&](int kind) { return sums[static_cast<std::size_t>(kind)].back(); });
     by_stage.push_back(sums[static_cast<std::size_t>(slowest)]);
   }
-  const std::vector<int> counts = deal(by_stage, chains.front().encoder_layers, strategy);
+  Fits fits;
+  if (strategy.split == LayerSplit::fitting) {
+    fits = fits_in_memory(layer_memory(chains.front()), strategy,
+                          most_in_flight(strategy, micro_batches), capacities(kinds, present));
+  }
+  const std::vector<int> counts = deal(by_stage, chains.front().encoder_layers, strategy, fits);
   std::vector<std::vector<StagePlan>> plans;
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
     plans.push_back(plan_with(chains[kind], counts, strategy, kinds[kind]));

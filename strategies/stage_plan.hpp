@@ -10,6 +10,7 @@
 #include "strategies/program.hpp"
 #include "strategies/strategy.hpp"
 #include "strategies/tensor/sharded_block.hpp"
+#include "strategies/weight_shapes.hpp"
 
 namespace tsim::strategies {
 
@@ -41,6 +42,7 @@ struct StagePlan {
   bool shares_embedding = false;        // holds a copy that another stage holds too
   Seconds optimizer;                    // one step on one rank
   std::vector<SharedGradients> shared;  // added up over parts of the tensor group before that
+  WeightShapes shapes;                  // of the trained elements
 };
 
 /// Layers of each of the consecutive parts of the model: without chunks, of each stage.
@@ -56,11 +58,13 @@ std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& s
 /// By kind of device: the stages' plans on it. Their layers, steps and memory are the same, times
 /// are not. Where context ranks differ (context_variants), each kind is listed once for each of
 /// them, and `present` lists those. `present`: by stage, the kinds that its ranks sit on, of which
-/// the slowest sets the stage's pace when layers are balanced.
+/// the slowest sets the stage's pace when layers are balanced, and the one with least memory what
+/// they have to fit in. `micro_batches`: of one pipeline, for how many are in flight.
 std::vector<std::vector<StagePlan>> plan_stages(const models::Model& model,
                                                 const Strategy& strategy,
                                                 const std::vector<cost::Device>& kinds,
-                                                const std::vector<std::vector<int>>& present);
+                                                const std::vector<std::vector<int>>& present,
+                                                int micro_batches = 1);
 
 /// By stage, the plan on the slowest of the kinds that are present: it sets the pace.
 std::vector<StagePlan> slowest_plans(const std::vector<std::vector<StagePlan>>& by_kind,

@@ -50,6 +50,7 @@ std::string_view name_of(LayerSplit split) {
   switch (split) {
     case LayerSplit::even: return "even";
     case LayerSplit::balanced: return "balanced";
+    case LayerSplit::fitting: return "fitting";
     case LayerSplit::list: return "list";
   }
   return "";
@@ -62,6 +63,18 @@ std::string_view name_of(Optimizer optimizer) {
     case Optimizer::sgd: return "sgd";
     case Optimizer::sgd_momentum: return "sgd_momentum";
     case Optimizer::lamb: return "lamb";
+    case Optimizer::adafactor: return "adafactor";
+    case Optimizer::adam_8bit: return "adam_8bit";
+    case Optimizer::muon: return "muon";
+  }
+  return "";
+}
+
+std::string_view name_of(DataMode mode) {
+  switch (mode) {
+    case DataMode::bsp: return "bsp";
+    case DataMode::ssp: return "ssp";
+    case DataMode::asp: return "asp";
   }
   return "";
 }

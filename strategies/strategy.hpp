@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "cost/tuning.hpp"
 #include "models/dtype.hpp"
 #include "models/kernel.hpp"
+#include "models/stored_format.hpp"
 #include "models/units.hpp"
 #include "strategies/offload.hpp"
 #include "strategies/pipeline_order.hpp"
@@ -28,21 +30,56 @@ std::string_view name_of(Recompute recompute);
 enum class RecomputeMethod : std::uint8_t { every, uniform, block, list, fit };
 std::string_view name_of(RecomputeMethod method);
 
-/// How layers are dealt to stages: the same number each, balanced by cost, or as listed.
-enum class LayerSplit : std::uint8_t { even, balanced, list };
+/// How layers are dealt to stages: the same number each, balanced by time, balanced by time as far
+/// as memory allows, or as listed.
+enum class LayerSplit : std::uint8_t { even, balanced, fitting, list };
 std::string_view name_of(LayerSplit split);
 
-enum class Optimizer : std::uint8_t { adam, adamw, sgd, sgd_momentum, lamb };
+enum class Optimizer : std::uint8_t {
+  adam,
+  adamw,
+  sgd,
+  sgd_momentum,
+  lamb,
+  adafactor,  // second moments as sums of rows and columns [arXiv:1804.04235]
+  adam_8bit,  // moments of one byte [arXiv:2110.02861]
+  muon        // orthogonalised momentum for matrices, Adam for the rest [arXiv:2502.16982]
+};
 std::string_view name_of(Optimizer optimizer);
 
 /// Formats in which a training run keeps things. Bytes per parameter follow.
 struct Precision {
-  models::DType compute = models::DType::fp16;    // weights and activations
+  models::DType compute = models::DType::fp16;    // products and activations
   models::DType gradient = models::DType::fp16;   // accumulated gradients
-  bool master_weights = true;                     // a separate fp32 copy in the optimizer
+  bool master_weights = true;                     // a separate copy in the optimizer
   models::DType moments = models::DType::fp32;    // each optimizer moment
   models::DType reduction = models::DType::fp16;  // gradients on the wire
+  models::DType master = models::DType::fp32;     // of the separate copy
+  std::optional<models::DType> weights{};         // as kept; none: as compute, but bf16 for fp8
+  std::optional<models::DType> gradient_copy{};   // what the backward writes, kept besides
+  int fp8_copies = 0;   // of weights of products, kept besides: quantised, and transposed
+  int scale_block = 0;  // side of the blocks of an fp8 weight that share a scale; 0: all of it
   bool operator==(const Precision&) const = default;
+};
+
+/// The format in which weights are kept and sent.
+constexpr models::DType kept_weights(const Precision& p) {
+  return p.weights.value_or(models::stored_format(p.compute));
+}
+
+/// How replicas agree: all in step; each at most so many iterations ahead of the slowest
+/// [Ho et al., NIPS 2013]; each for itself.
+enum class DataMode : std::uint8_t { bsp, ssp, asp };
+std::string_view name_of(DataMode mode);
+
+/// Data parallelism through parameter servers.
+struct AsyncData {
+  bool through_servers = false;  // else replicas meet in collectives
+  DataMode mode = DataMode::bsp;
+  int staleness = 0;   // ssp: iterations that a worker may be ahead
+  int iterations = 1;  // simulated
+  int servers = 0;     // the last devices of the cluster; 0: one beside each worker
+  bool operator==(const AsyncData&) const = default;
 };
 
 /// Whether a collective runs as flows with its steps added up, or step by step.
@@ -78,7 +115,9 @@ struct Strategy {
   Placement own_placement = Placement::loop;  // the same
   int micro_batch_group = 0;  // interleaved: micro-batches that take turns on a chunk; 0: p
   double most_in_flight = 0;  // zb_auto: activations of so many micro-batches fit; 0: p
-  bool batched_p2p = false;   // messages of neighbours are one blocking exchange
+  int slices = 0;             // terapipe: slices of a sample; 0: as many as take least
+  std::vector<std::int64_t> slice_tokens;  // terapipe: tokens of each slice, where they are stated
+  bool batched_p2p = false;                // messages of neighbours are one blocking exchange
   LayerSplit split = LayerSplit::balanced;
   std::vector<int> layers_per_stage;  // with LayerSplit::list
   int encoder_stages = 0;  // of an encoder-decoder: stages of the encoder alone; 0: any cut
@@ -106,6 +145,8 @@ struct Strategy {
   Bytes bucket{std::int64_t{25} << 20};       // of gradients
   Bytes first_bucket{std::int64_t{1} << 20};  // the first one to be ready
   std::string order = "tp-cp-dp-pp";          // innermost first: how ranks are numbered
+  std::vector<int> stage_places;  // by stage: its place among the stages of `order`; empty: its own
+  AsyncData async;
   OperatorCuts operators;       // how operators are split over t that do not follow Megatron's rule
   TensorGrid grid;              // or t on a grid
   int tensor_chunks = 1;        // of a product beside its tensor-parallel communication
@@ -133,7 +174,9 @@ inline int context_variants(const Strategy& strategy, bool causal) {
   return is_uneven(strategy, causal) ? strategy.context : 1;
 }
 
-/// t x c x d x p.
-constexpr int world_size(const Strategy& s) { return s.tensor * s.pipeline * replica_count(s); }
+/// t x c x d x p, and servers of their own.
+constexpr int world_size(const Strategy& s) {
+  return s.tensor * s.pipeline * replica_count(s) + s.async.servers;
+}
 
 }  // namespace tsim::strategies

@@ -136,8 +136,8 @@ void TaskBuilder::make_ranks() {
                      (input_.folded.tensor ? strategy_.tensor : 1);
   for (int stage = 0; stage < strategy_.pipeline; ++stage) {
     const StagePlan& plan = input_.stages[index(stage)];
-    const StateBytes states =
-        states_on_device(state_bytes(plan.elements, strategy_, plan.whole), strategy_, plan.whole);
+    const StateBytes states = states_on_device(
+        state_bytes(plan.elements, strategy_, plan.whole, plan.shapes), strategy_, plan.whole);
     Bytes buffers;  // one message in, one out
     if (strategy_.pipeline > 1) {
       for (const ChunkPlan& chunk : plan.chunks) {
@@ -172,27 +172,35 @@ std::uint32_t TaskBuilder::group(std::vector<std::uint32_t> slots) {
 }
 
 void TaskBuilder::resolve() {
-  resolved_.resize(index(shape_.stages * shape_.chunks * replicas_));
+  resolved_.resize(index(shape_.stages * shape_.chunks * replicas_ * slices()));
   const std::vector<Which> used = programs_of(order_);
   for (int at = 0; at < shape_.stages * shape_.chunks; ++at) {
     const Seat seat{at % shape_.stages, at / shape_.stages};
     for (int replica = 0; replica < replicas_; ++replica) {
-      auto& programs = resolved_[index(at * replicas_ + replica)];
-      for (const Which which : used) {
-        programs[static_cast<std::size_t>(which)] =
-            resolve_program(seat.stage, replica, seat.chunk, which);
+      for (int slice = 0; slice < slices(); ++slice) {
+        for (const Which which : used) {
+          program_at(seat, replica, slice, which) = resolve_program(seat, replica, which, slice);
+        }
       }
     }
   }
 }
 
+const ChunkPlan& TaskBuilder::chunk_of(Seat seat, int slice) const {
+  const auto& stages = input_.slices.empty() ? input_.stages : input_.slices[index(slice)];
+  return stages[index(seat.stage)].chunks[index(seat.chunk)];
+}
+
 /// Replicas share the description of a compute step, or those of one kind of device do: kind k's is
 /// the k-th from there on.
-std::uint32_t TaskBuilder::compute_of(Seat place, Which which, std::size_t step) {
-  const auto [at, added] = compute_index_.try_emplace(
-      {seat(place), which, step}, static_cast<std::uint32_t>(builder_.graph.computes.size()));
+std::uint32_t TaskBuilder::compute_of(Seat place, Which which, int slice, std::size_t step) {
+  const auto [at, added] =
+      compute_index_.try_emplace({seat(place) * slices() + slice, which, step},
+                                 static_cast<std::uint32_t>(builder_.graph.computes.size()));
   for (std::size_t kind = 0; added && kind < kinds(); ++kind) {
-    const ChunkPlan& chunk = plan_on(kind, place.stage).chunks[index(place.chunk)];
+    const ChunkPlan& chunk = input_.slices.empty()
+                                 ? plan_on(kind, place.stage).chunks[index(place.chunk)]
+                                 : chunk_of(place, slice);
     const Step& s = program_of(chunk, which).steps[step];
     builder_.graph.computes.push_back({layers_label(chunk) + " " + std::string(name_of(s.phase)),
                                        s.duration, s.model_flops, s.hardware_flops});
@@ -201,8 +209,8 @@ std::uint32_t TaskBuilder::compute_of(Seat place, Which which, std::size_t step)
 }
 
 /// Allocations of a phase at the first compute step, releases at the end of the last one.
-ResolvedProgram TaskBuilder::resolve_program(int stage, int replica, int chunk_index, Which which) {
-  const ChunkPlan& chunk = input_.stages[index(stage)].chunks[index(chunk_index)];
+ResolvedProgram TaskBuilder::resolve_program(Seat seat, int replica, Which which, int slice) {
+  const ChunkPlan& chunk = chunk_of(seat, slice);
   ResolvedProgram resolved;
   resolved.program = &program_of(chunk, which);
   const auto& steps = resolved.program->steps;
@@ -211,11 +219,11 @@ ResolvedProgram TaskBuilder::resolve_program(int stage, int replica, int chunk_i
   std::size_t last = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].is_comm) {
-      resolved.steps.push_back(resolve_comm(steps[i], stage, replica));
+      resolved.steps.push_back(resolve_comm(steps[i], seat.stage, replica));
       continue;
     }
     ResolvedStep& step = resolved.steps.emplace_back();
-    step.work = {compute_of({stage, chunk_index}, which, i)};
+    step.work = {compute_of(seat, which, slice, i)};
     first = std::min(first, i);
     last = i;
   }

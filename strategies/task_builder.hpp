@@ -57,9 +57,9 @@ class TaskBuilder {
   // task_builder.cpp: ranks and programs; task_builder_order.cpp: phases in order
   void make_ranks();
   void resolve();
-  ResolvedProgram resolve_program(int stage, int replica, int chunk, Which which);
+  ResolvedProgram resolve_program(Seat seat, int replica, Which which, int slice);
   std::uint32_t effect(MemoryEffect e);
-  std::uint32_t compute_of(Seat place, Which which, std::size_t step);
+  std::uint32_t compute_of(Seat place, Which which, int slice, std::size_t step);
   void run_schedule(int stage, int replica);
   void run_actions(std::span<const Action> actions, int stage, int replica);
   void block(const Action& action, const StepTasks& entry, const std::vector<StepTasks>& before,
@@ -125,6 +125,13 @@ class TaskBuilder {
   std::uint32_t kind_of(int stage, int replica, int tensor) const;
   const StagePlan& plan_on(std::size_t kind, int stage) const;
   Bytes reserved_on(std::uint32_t kind) const;
+  int slices() const { return std::max(1, static_cast<int>(input_.slices.size())); }
+  /// What a phase of a slice is planned as.
+  const ChunkPlan& chunk_of(Seat seat, int slice) const;
+  ResolvedProgram& program_at(Seat at, int replica, int slice, Which which) {
+    const auto row = static_cast<std::size_t>((seat(at) * replicas_ + replica) * slices() + slice);
+    return resolved_[row][static_cast<std::size_t>(which)];
+  }
 
   int slot(int stage, int replica, int tensor) const {
     return (stage * replicas_ + replica) * tensor_ + tensor;
@@ -147,8 +154,9 @@ class TaskBuilder {
   CommTable table_;
   TaskGraphBuilder builder_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> group_index_;
-  std::map<std::tuple<int, Which, std::size_t>, std::uint32_t> compute_index_;  // by seat
-  std::vector<std::array<ResolvedProgram, kWhiches>> resolved_;  // by seat and replica
+  /// By seat and slice, phase and step.
+  std::map<std::tuple<int, Which, std::size_t>, std::uint32_t> compute_index_;
+  std::vector<std::array<ResolvedProgram, kWhiches>> resolved_;  // by seat, replica and slice
   std::vector<std::vector<StepTasks>> last_exits_;               // by stage and replica
   std::array<std::vector<TaskId>, 2> last_send_;                 // by direction and slot
   std::array<std::vector<StepTasks>, 2> entries_;                // by direction and message

@@ -73,7 +73,7 @@ ResolvedStep TaskBuilder::resolve_comm(const Step& step, int stage, int replica)
 }
 
 Bytes TaskBuilder::message_size(int stage, const Action& action) const {
-  const ChunkPlan& plan = input_.stages[index(stage)].chunks[index(action.chunk)];
+  const ChunkPlan& plan = chunk_of({stage, action.chunk}, action.micro_batch % slices());
   const Bytes size = action.phase == Phase::forward ? plan.output : plan.input;
   if (!cuts_messages(strategy_)) { return size; }
   return Bytes{(size.value + strategy_.tensor - 1) / strategy_.tensor};
@@ -290,7 +290,7 @@ void TaskBuilder::gather_parameters(int stage, int tensor) {
   if (zero < 3 && strategy_.overlap_parameters) { return; }  // the first forward gathers
   const StagePlan& plan = input_.stages[index(stage)];
   const std::int64_t elements = zero == 3 ? plan.whole : plan.elements;
-  const Bytes size = elements * Bytes{size_of(strategy_.precision.compute)};
+  const Bytes size = elements * Bytes{size_of(kept_weights(strategy_.precision))};
   if (size.value == 0) { return; }
   if (strategy_.zero.shard_group > 0) {
     gather_shards(stage, tensor, {GroupAxis::replica, strategy_.zero.shard_group}, size);

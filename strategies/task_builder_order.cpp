@@ -179,8 +179,7 @@ void TaskBuilder::run_actions(std::span<const Action> actions, int stage, int re
   for (const Action& action : actions) {
     const Which which = which_phase(action);
     const ResolvedProgram& resolved =
-        resolved_[index(seat({stage, action.chunk}) * replicas_ + replica)]
-                 [static_cast<std::size_t>(which)];
+        program_at({stage, action.chunk}, replica, action.micro_batch % slices(), which);
     const std::vector<StepTasks> before =
         meets_ ? last_exits_[index(stage * replicas_ + replica)] : std::vector<StepTasks>{};
     stamped.push_back(stamp(resolved, stage, replica, action));

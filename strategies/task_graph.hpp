@@ -123,6 +123,7 @@ struct Rank {
   std::int32_t stage = 0;   // pipeline stage
   std::int32_t copies = 1;
   std::vector<MemoryChange> resident;  // at_start: held during the whole iteration
+  double slowdown = 1.0;               // its computations last so many times as long
 };
 
 /// Compressed sparse rows: the successors of task t are successor[first[t] .. first[t+1]).
@@ -142,6 +143,11 @@ struct TaskGraph {
 
 inline std::span<const TaskId> successors(const TaskGraph& g, TaskId t) {
   return {g.successor.data() + g.first[t], g.successor.data() + g.first[t + 1]};
+}
+
+/// How long a compute task lasts on its rank.
+inline Seconds compute_duration(const TaskGraph& g, const Task& task) {
+  return g.ranks[task.place].slowdown * g.computes[task.work].duration;
 }
 
 /// Collects tasks and edges, then lays them out.

@@ -85,7 +85,7 @@ GradientSend parameter_gather(const Strategy& s, bool backward) {
   const bool second = backward && s.zero.secondary_group > 0;
   const int size = second ? s.zero.secondary_group : shard_count(s);
   return send(CollectiveOp::all_gather, neighbours(size),
-              wire_bytes(s.zero.weight_bits, s.precision.compute));
+              wire_bytes(s.zero.weight_bits, kept_weights(s.precision)));
 }
 
 std::vector<RankGroup> replica_groups(const Strategy& s) {

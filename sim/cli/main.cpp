@@ -30,6 +30,9 @@ struct Dispatch {
   int operator()(const JobsOptions& options) const { return jobs_command(options, out, err); }
   int operator()(const TopoOptions& options) const { return topo_command(options, out, err); }
   int operator()(const ImportOptions& options) const { return import_command(options, out, err); }
+  int operator()(const CalibrateOptions& options) const {
+    return calibrate_command(options, out, err);
+  }
   int operator()(const SynthesiseOptions& options) const {
     return synthesise_command(options, out, err);
   }

@@ -34,6 +34,8 @@ struct ModelsOptions {
 };
 
 struct DevicesOptions {
+  std::string show;           // name or path of one device; empty: all are listed
+  std::filesystem::path svg;  // drawing of its points; empty: none
   bool json = false;
   bool names_only = false;
   bool operator==(const DevicesOptions&) const = default;
@@ -121,6 +123,18 @@ struct SynthesiseOptions {
   bool operator==(const SynthesiseOptions&) const = default;
 };
 
+/// What `tsim calibrate` is to do: import files, list the work of scenarios, or time this machine.
+struct CalibrateOptions {
+  std::vector<std::filesystem::path> import;     // files of measurements
+  std::string base;                              // device whose other figures stand; empty: guessed
+  std::filesystem::path device_file;             // empty: none is written
+  std::vector<std::filesystem::path> scenarios;  // whose shapes are wanted
+  bool list = false;                             // print the work lines, most valuable first
+  std::string device;  // "cpu": time this machine; empty: nothing is timed
+  std::string budget = "60 s";
+  bool operator==(const CalibrateOptions&) const = default;
+};
+
 /// Nothing to do but to print `text`: help, the version (status 0), or what is wrong with the
 /// command line (status 2, for stderr).
 struct Message {
@@ -131,7 +145,7 @@ struct Message {
 
 using Command =
     std::variant<Message, RunOptions, ModelsOptions, DevicesOptions, ExplainOptions, TopoOptions,
-                 ImportOptions, NetOptions, JobsOptions, SynthesiseOptions>;
+                 ImportOptions, NetOptions, JobsOptions, SynthesiseOptions, CalibrateOptions>;
 
 /// What the command line (without the program's name) asks for. Never throws on a wrong one.
 Command parse_options(const std::vector<std::string>& arguments);

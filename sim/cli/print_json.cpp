@@ -79,6 +79,14 @@ Json communications_json(const Report& r) {
   return list;
 }
 
+Json histogram_json(const sim::Histogram& histogram) {
+  Json list = Json::array();
+  for (const auto& [value, n] : histogram) {
+    list.push_back({{"value", value}, {"iterations", n}});
+  }
+  return list;
+}
+
 Json traffic_json(const Report& r) {
   Json list = Json::array();
   for (const sim::TrafficRow& row : r.traffic) {
@@ -95,6 +103,35 @@ Json traffic_json(const Report& r) {
                     {"crosses", std::move(crossed)}});
   }
   return list;
+}
+
+/// Sources of the kernels' times with their share, and the heaviest shapes not measured.
+Json lookups_json(const Report& r) {
+  const auto times = times_by_origin(r.lookups);
+  const auto counts = counts_by_origin(r.lookups);
+  Json json = Json::object();
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    json[std::string(name_of(static_cast<cost::Origin>(i)))] = {{"shapes", counts[i]},
+                                                                {"time_s", times[i].value}};
+  }
+  json["misses"] = Json::array();
+  for (const sim::Lookup& miss : heaviest_misses(r.lookups)) {
+    json["misses"].push_back({{"work", cost::line_of(*miss.subject)},
+                              {"kernel", miss.kernel},
+                              {"time_s", miss.time.value},
+                              {"source", name_of(miss.origin)}});
+  }
+  return json;
+}
+
+Json async_json(const sim::AsyncReport& r) {
+  Json json{{"iterations", r.iterations}, {"iterations_per_s", r.iterations_per_second}};
+  json["worker_iterations_per_s"] = r.worker_rates;
+  json["staleness_mean"] = sim::mean(r.staleness);
+  json["staleness"] = histogram_json(r.staleness);
+  json["clocks_ahead_mean"] = sim::mean(r.ahead);
+  json["clocks_ahead"] = histogram_json(r.ahead);
+  return json;
 }
 
 Json report_json(const Answer& a) {
@@ -123,6 +160,22 @@ Json report_json(const Answer& a) {
   json["exposed_communication_fraction"] = r.exposed_fraction;
   json["bubble_fraction"] = r.bubble_fraction;
   json["closed_form_step_time_s"] = r.closed_form ? Json(r.closed_form->value) : Json(nullptr);
+  if (!s.strategy.stage_places.empty()) { json["stage_places"] = s.strategy.stage_places; }
+  if (!r.slice_tokens.empty()) { json["slice_tokens"] = r.slice_tokens; }
+  if (r.parameter_bytes) {
+    json["bytes_per_parameter"] = {{"weights", r.parameter_bytes->weights},
+                                   {"gradients", r.parameter_bytes->gradients},
+                                   {"optimizer", r.parameter_bytes->optimizer}};
+  }
+  if (r.async) { json["data_parallel"] = async_json(*r.async); }
+  if (r.straggler) {
+    json["straggler"] = {{"rank", r.straggler->rank},
+                         {"device", r.straggler->device},
+                         {"slowdown", r.straggler->slowdown},
+                         {"added_s", r.straggler->added.value},
+                         {"others_idle_mean_s", r.straggler->others_idle.value},
+                         {"others_idle_most_s", r.straggler->most_idle.value}};
+  }
   json["stages"] = stages_json(r);
   json["communications"] = communications_json(r);
   json["rank_order"] = s.strategy.order;
@@ -145,6 +198,7 @@ Json report_json(const Answer& a) {
                     {"hints", r.hints}};
   if (r.host) { json["memory"]["host"] = host_json(*r.host); }
   if (r.kinds.size() > 1) { json["memory"]["kinds"] = kinds_json(r); }
+  if (!r.lookups.empty()) { json["kernel_times"] = lookups_json(r); }
   json["simulated"] = {{"ranks", r.simulated_ranks}, {"tasks", r.tasks}};
   json["assumptions"] = s.assumptions;
   json["warnings"] = s.warnings;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <ostream>
 
 #include "sim/cli/format.hpp"
@@ -64,6 +65,23 @@ std::string layout_text(const Scenario& s) {
   return text;
 }
 
+/// Tokens of the slices that samples are cut into.
+std::string slices_text(const Report& r) {
+  if (r.slice_tokens.empty()) { return ""; }
+  std::string text = "  slices    ";
+  for (const std::int64_t tokens : r.slice_tokens) { text += " " + std::to_string(tokens); }
+  return text + " tokens\n";
+}
+
+/// Where stages sit that are not where they are numbered.
+std::string places_text(const Scenario& s) {
+  const std::vector<int>& places = s.strategy.stage_places;
+  if (std::ranges::is_sorted(places)) { return ""; }
+  std::string text = "  places    ";
+  for (const int place : places) { text += " " + std::to_string(place); }
+  return text + " (of the stages, along the cluster)\n";
+}
+
 /// "8 x a100", or of several kinds "8 x v100 + 8 x a100".
 std::string devices_text(const Report& r) {
   std::string text;
@@ -86,11 +104,45 @@ void print_head(const Answer& a, std::ostream& out) {
       << (offload_text(s.strategy.offload).empty()
               ? ""
               : "  offload    " + offload_text(s.strategy.offload) + "\n")
-      << "  batch      " << s.workload.global_batch << " samples, " << micro_batches(s)
+      << places_text(s) << slices_text(r) << "  batch      " << s.workload.global_batch
+      << " samples, " << micro_batches(s)
       << (micro_batches(s) == 1 ? " micro-batch" : " micro-batches") << " of "
       << s.workload.micro_batch << " a pipeline, " << name_of(s.strategy.precision.compute) << "\n";
   for (const std::string& text : s.assumptions) { out << "  assumed    " << text << "\n"; }
   for (const std::string& text : s.warnings) { out << "  warning    " << text << "\n"; }
+}
+
+void print_straggler(const Report& r, std::ostream& out) {
+  if (!r.straggler) { return; }
+  const sim::Straggler& s = *r.straggler;
+  out << "  straggler             rank " << s.rank << " (" << s.device << ") computes "
+      << significant(s.slowdown, 3) << " times as long, " << format(s.added)
+      << " more; the others idle " << format(s.others_idle) << " in the mean, "
+      << format(s.most_idle) << " at most\n";
+}
+
+/// "0: 12, 1: 40, 3: 8".
+std::string histogram_text(const sim::Histogram& histogram) {
+  std::string text;
+  for (const auto& [value, n] : histogram) {
+    text += (text.empty() ? "" : ", ") + std::to_string(value) + ": " + std::to_string(n);
+  }
+  return text;
+}
+
+void print_async(const Answer& a, std::ostream& out) {
+  if (!a.report.async) { return; }
+  const sim::AsyncReport& r = *a.report.async;
+  const auto [slowest, fastest] = std::ranges::minmax(r.worker_rates);
+  out << "  iterations            " << r.iterations << " of every worker, "
+      << significant(r.iterations_per_second, 4) << "/s of all in the steady state ("
+      << significant(slowest, 3) << "/s to " << significant(fastest, 3) << "/s a worker)\n"
+      << "  staleness             " << significant(sim::mean(r.staleness), 3)
+      << " in the mean (others' updates between pull and own update: iterations) "
+      << histogram_text(r.staleness) << "\n"
+      << "  clocks ahead          " << significant(sim::mean(r.ahead), 3)
+      << " in the mean (of the slowest worker at the pull: iterations) " << histogram_text(r.ahead)
+      << "\n";
 }
 
 void print_figures(const Answer& a, std::ostream& out) {
@@ -105,6 +157,8 @@ void print_figures(const Answer& a, std::ostream& out) {
     out << "  MFU, HFU              " << percent(r.mfu) << " (model FLOPs), " << percent(r.hfu)
         << " (executed, recomputation included)\n";
   }
+  print_async(a, out);
+  print_straggler(r, out);
   out << "  busy                  " << percent(r.busy_fraction) << " of the step, mean over ranks\n"
       << "  exposed communication " << percent(r.exposed_fraction) << "\n"
       << "  bubble fraction       " << percent(r.bubble_fraction)
@@ -171,6 +225,14 @@ void print_host(const Report& r, std::ostream& out) {
                {"on drives", Align::right}},
               {{format(h.parameters), format(h.gradients), format(h.optimizer),
                 format(h.activations), format(sim::total(h)), format(h.drives)}});
+}
+
+void print_parameter_bytes(const Report& r, std::ostream& out) {
+  if (!r.parameter_bytes) { return; }
+  const sim::ParameterBytes& p = *r.parameter_bytes;
+  out << "  a parameter takes " << significant(p.weights + p.gradients + p.optimizer, 4)
+      << " B before sharding: weight " << significant(p.weights, 3) << ", gradient "
+      << significant(p.gradients, 3) << ", optimizer " << significant(p.optimizer, 3) << "\n";
 }
 
 void print_communications(const Report& r, std::ostream& out) {
@@ -241,6 +303,32 @@ void print_critical_path(const Report& r, std::ostream& out) {
   print_table(out, {{"what"}, {"time", Align::right}, {"of step", Align::right}}, rows);
 }
 
+/// Where the kernels' times come from, and which of them were not measured.
+void print_lookups(const Report& r, std::ostream& out) {
+  if (r.lookups.empty()) { return; }
+  const auto times = times_by_origin(r.lookups);
+  const auto counts = counts_by_origin(r.lookups);
+  const double sum = std::accumulate(times.begin(), times.end(), 0.0,
+                                     [](double all, Seconds one) { return all + one.value; });
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    rows.push_back({std::string(name_of(static_cast<cost::Origin>(i))), std::to_string(counts[i]),
+                    percent(sum > 0 ? times[i].value / sum : 0)});
+  }
+  out << "\nKernel times come from\n";
+  print_table(out, {{"source"}, {"shapes", Align::right}, {"of their time", Align::right}}, rows);
+  const std::vector<sim::Lookup> missed = heaviest_misses(r.lookups);
+  if (missed.empty()) { return; }
+  rows.clear();
+  for (const sim::Lookup& miss : missed) {
+    rows.push_back(
+        {cost::line_of(*miss.subject), percent(sum > 0 ? miss.time.value / sum : 0), miss.kernel});
+  }
+  out << "Heaviest that were not measured (measure: tsim calibrate --for SCENARIO --list > work,\n"
+         "tsim-measure --work work --out FILE)\n";
+  print_table(out, {{"work"}, {"of the time", Align::right}, {"kernel"}}, rows);
+}
+
 void print_verdict(const Report& r, std::ostream& out) {
   out << "\n";
   for (const sim::KindReport& kind : r.kinds) {
@@ -288,9 +376,11 @@ void print_text(const std::vector<Answer>& answers, std::ostream& out) {
   print_stages(first.report, out);
   print_recompute(first, out);
   print_host(first.report, out);
+  print_parameter_bytes(first.report, out);
   print_communications(first.report, out);
   print_traffic(first, out);
   print_critical_path(first.report, out);
+  print_lookups(first.report, out);
   if (answers.size() > 1) { print_comparison(answers, out); }
   print_verdict(first.report, out);
   print_host_verdict(first.report, out);

@@ -62,7 +62,9 @@ std::vector<std::string> names_in(std::string_view kind, const fs::path& scenari
   for (const fs::path& folder : search_folders(kind, scenario_folder)) {
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(folder, error)) {
-      if (entry.path().extension() == ".json") { names.insert(entry.path().stem().string()); }
+      const fs::path& path = entry.path();
+      const bool points = path.stem().extension() == ".points";  // beside the device they are of
+      if (path.extension() == ".json" && !points) { names.insert(path.stem().string()); }
     }
   }
   return {names.begin(), names.end()};

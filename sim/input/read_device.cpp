@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "sim/input/data_files.hpp"
+#include "sim/input/points/read_points.hpp"
 #include "sim/input/rules/plausible.hpp"
 #include "sim/input/suggest.hpp"
 
@@ -80,9 +81,18 @@ cost::Device read_fields(Reader& in) {
   return device;
 }
 
-cost::Device read_object(const Place& place) {
+/// What was timed on the device; relative paths are seen from the device file's folder.
+void read_measured(const Place& place, const fs::path& folder, cost::Device& device) {
+  if (!place.present()) { return; }
+  cost::Measured measured = read_points(place, folder);
+  index_points(measured, device);
+  device.measured = std::make_shared<const cost::Measured>(std::move(measured));
+}
+
+cost::Device read_object(const Place& place, const fs::path& folder) {
   Reader in(place);
   cost::Device device = read_fields(in);
+  read_measured(in.take("measured"), folder, device);
   in.finish();
   if (device.reserved >= device.memory && device.memory.value > 0) {
     in.take("reserved")
@@ -122,7 +132,7 @@ cost::Device read_changed(const Place& place, const fs::path& folder) {
   if (!changes.contains("name")) {
     merged["name"] = merged["name"].get<std::string>() + ", changed";
   }
-  return read_object({&merged, place.path, place.source});
+  return read_object({&merged, place.path, place.source}, path->parent_path());
 }
 
 }  // namespace
@@ -131,7 +141,7 @@ cost::Device read_device_file(const fs::path& path, Problems& problems) {
   const std::optional<Json> document = read_json_file(path, problems);
   if (!document) { return {}; }
   const Source source{.problems = &problems, .file = path.string()};
-  cost::Device device = read_object(Place{&*document, "", &source});
+  cost::Device device = read_object(Place{&*document, "", &source}, path.parent_path());
   device.path = path.string();
   return device;
 }
@@ -142,7 +152,7 @@ cost::Device read_device(const Place& place, const fs::path& scenario_folder) {
     return path ? read_device_file(*path, *place.source->problems) : cost::Device{};
   }
   if (place.value->contains("base")) { return read_changed(place, scenario_folder); }
-  return read_object(place);
+  return read_object(place, scenario_folder);
 }
 
 cost::Device read_device(std::string_view name_or_path) {

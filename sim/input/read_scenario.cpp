@@ -4,8 +4,11 @@
 #include <set>
 #include <utility>
 
+#include "sim/input/read_async.hpp"
 #include "sim/input/read_cluster.hpp"
 #include "sim/input/read_model.hpp"
+#include "sim/input/read_slices.hpp"
+#include "sim/input/read_stragglers.hpp"
 #include "sim/input/read_strategy.hpp"
 #include "sim/input/rules/check_scenario.hpp"
 #include "sim/input/suggest.hpp"
@@ -48,18 +51,28 @@ Scenario read_one(const Json& document, const fs::path& file, Problems& problems
   s.workload = read_workload(in.take("workload"));
   const Place cluster_place = in.take("cluster");
   ClusterInput cluster = read_cluster_input(cluster_place, folder);
-  s.strategy = read_strategy(in.take("strategy"), in.take("precision"), folder);
+  StageOrderInput stage_order;
+  s.strategy = read_strategy(in.take("strategy"), in.take("precision"), folder, stage_order);
   s.fold = read_choice(in.take("fold"), kFolds, 0) == 0 ? Fold::automatic : Fold::none;
+  const StragglersInput stragglers = read_stragglers(in.take("stragglers"));
+  s.jitter = stragglers.jitter;
   s.allowance = read_real(in.take("memory_allowance"), {.least = 0.0, .most = 1.0}, 0.0);
   in.take("compare");
   in.finish();
   check_scenario(s, stated_devices(cluster, problems), problems);
+  check_async(s, problems);
+  check_slices(s, problems);
   if (problems.empty()) {
     s.cluster = build_cluster(std::move(cluster), cluster_place);
     check_hosts(s, problems);
   }
+  if (s.strategy.schedule == "terapipe" && s.cluster.devices.size() > 1) {
+    cluster_place.fail("several kinds of device", "one with schedule \"terapipe\"");
+  }
+  if (problems.empty()) { s.slowdown = slowdowns(stragglers, s.cluster.topology); }
   if (problems.empty()) {
     settle_model(s);
+    settle_stage_order(stage_order, s);
     warn_of_doubtful(s, problems);
   }
   s.warnings = problems.warnings();

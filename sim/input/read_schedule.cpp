@@ -22,6 +22,8 @@ using strategies::Placement;
 using strategies::StageOrder;
 using strategies::Strategy;
 
+constexpr std::string_view kDepthFirst =
+    "depth_first";  // interleaved, as arXiv:2211.05953 calls it
 constexpr int kMostMicroBatches = 100'000;
 constexpr int kMostChunks = 1000;
 constexpr std::array kPlacements{Placement::loop, Placement::wave, Placement::bidirectional};
@@ -181,7 +183,8 @@ void read_schedule(const Place& place, const fs::path& folder, Strategy& s) {
     read_own(place, s);
     return;
   }
-  const std::vector<std::string_view> names = strategies::schedule_names();
+  std::vector<std::string_view> names = strategies::schedule_names();
+  names.push_back(kDepthFirst);
   const std::string written = place.value->is_string() ? read_text(place) : std::string();
   if (looks_like_path(written)) {
     if (const auto path = find_path(written, folder)) {
@@ -192,7 +195,8 @@ void read_schedule(const Place& place, const fs::path& folder, Strategy& s) {
     return;
   }
   const auto usual = std::find(names.begin(), names.end(), s.schedule);
-  s.schedule = names[read_choice(place, names, static_cast<std::size_t>(usual - names.begin()))];
+  const auto index = read_choice(place, names, static_cast<std::size_t>(usual - names.begin()));
+  s.schedule = names[index] == kDepthFirst ? "interleaved" : names[index];
 }
 
 }  // namespace tsim::sim

@@ -4,8 +4,12 @@
 #include <array>
 #include <cmath>
 
+#include "sim/input/read_async.hpp"
+#include "sim/input/read_precision.hpp"
 #include "sim/input/read_savers.hpp"
 #include "sim/input/read_schedule.hpp"
+#include "sim/input/read_slices.hpp"
+#include "sim/input/read_stage_order.hpp"
 #include "sim/input/read_tensor_split.hpp"
 #include "sim/input/suggest.hpp"
 #include "strategies/layout.hpp"
@@ -25,18 +29,15 @@ using strategies::Strategy;
 constexpr Range kDegree{1, 1'000'000};
 constexpr std::array kFusions{models::Fusion::none, models::Fusion::framework,
                               models::Fusion::full};
-constexpr std::array kOptimizers{Optimizer::adam, Optimizer::adamw, Optimizer::sgd,
-                                 Optimizer::sgd_momentum, Optimizer::lamb};
+constexpr std::array kOptimizers{Optimizer::adam,         Optimizer::adamw, Optimizer::sgd,
+                                 Optimizer::sgd_momentum, Optimizer::lamb,  Optimizer::adafactor,
+                                 Optimizer::adam_8bit,    Optimizer::muon};
 constexpr std::array kAttentions{ContextAttention::ring, ContextAttention::all_gather,
                                  ContextAttention::ulysses};
 constexpr std::array kSyncs{GradientSync::automatic, GradientSync::last, GradientSync::every};
 constexpr std::array kFidelities{Fidelity::aggregated, Fidelity::steps};
-constexpr std::array kCompute{DType::fp32, DType::tf32,  DType::fp16, DType::bf16,
-                              DType::fp8,  DType::int16, DType::int8};
-constexpr std::array kKept{DType::fp32, DType::fp16,  DType::bf16,
-                           DType::fp8,  DType::int16, DType::int8};
 
-/// "even", "balanced", or a list with the layers of each stage.
+/// "even", "balanced", "fitting", or a list with the layers of each stage.
 void read_layers(const Place& place, Strategy& strategy) {
   if (!place.present()) { return; }
   if (place.value->is_array()) {
@@ -49,12 +50,15 @@ void read_layers(const Place& place, Strategy& strategy) {
     }
     return;
   }
-  const std::string expected = R"("even", "balanced" or a list with the layers of each stage)";
-  static constexpr std::array<std::string_view, 2> kNames{"even", "balanced"};
+  const std::string expected =
+      R"("even", "balanced", "fitting" or a list with the layers of each stage)";
+  static constexpr std::array<std::string_view, 3> kNames{"even", "balanced", "fitting"};
   if (!place.value->is_string()) {
     place.fail(place.found(), expected);
   } else if (const std::string written = read_text(place); written == "even") {
     strategy.split = LayerSplit::even;
+  } else if (written == "fitting") {
+    strategy.split = LayerSplit::fitting;
   } else if (!written.empty() && written != "balanced") {
     place.fail(in_quotes(written), expected, did_you_mean(written, kNames));
   }
@@ -76,20 +80,6 @@ int read_degree(const Place& place) { return static_cast<int>(read_count(place, 
 
 Bytes read_bytes(const Place& place, Bytes fallback) {
   return {std::llround(read_quantity(place, Dimension::size, to_double(fallback)))};
-}
-
-strategies::Precision read_precision(const Place& place) {
-  Reader in(place);
-  strategies::Precision p;
-  p.compute = read_choice<DType>(in.take("compute"), kCompute, DType::fp16);
-  // tf32 is a way to multiply; what is kept is fp32.
-  const DType kept = p.compute == DType::tf32 ? DType::fp32 : p.compute;
-  p.gradient = read_choice<DType>(in.take("gradient"), kKept, kept);
-  p.reduction = read_choice<DType>(in.take("reduction"), kKept, p.gradient);
-  p.master_weights = read_flag(in.take("master_weights"), kept != DType::fp32);
-  p.moments = read_choice<DType>(in.take("moments"), kKept, DType::fp32);
-  in.finish();
-  return p;
 }
 
 /// Bits of an element on the wire: a format's name; absent: as it is kept.
@@ -143,17 +133,19 @@ void read_pipeline(Reader& in, const std::filesystem::path& folder, Strategy& s)
 }  // namespace
 
 Strategy read_strategy(const Place& strategy, const Place& precision,
-                       const std::filesystem::path& folder) {
+                       const std::filesystem::path& folder, StageOrderInput& stage_order) {
   Reader in(strategy);
   Strategy s;
   s.tensor = read_degree(in.take("tensor"));
   s.pipeline = read_degree(in.take("pipeline"));
   s.data = read_degree(in.take("data"));
+  s.async = read_async(in.take("data_parallel"));
   s.context = read_degree(in.take("context"));
   s.context_attention =
       read_choice<ContextAttention>(in.take("context_attention"), kAttentions, s.context_attention);
   s.zigzag = read_flag(in.take("zigzag"), s.zigzag);
   read_pipeline(in, folder, s);
+  read_slices(in.take("token_slices"), s);
   read_tensor_split(in, s);
   read_layers(in.take("layers"), s);
   s.encoder_stages =
@@ -174,10 +166,11 @@ Strategy read_strategy(const Place& strategy, const Place& precision,
   s.first_bucket = read_bytes(in.take("first_bucket"), s.first_bucket);
   s.overlap_tensor = read_flag(in.take("overlap_tensor"), s.overlap_tensor);
   s.order = read_order(in.take("order"));
+  stage_order = read_stage_order(in.take("stage_order"), s);
   s.scatter_gather = read_flag(in.take("scatter_gather"), s.scatter_gather);
   read_collective(in.take("collective"), s);
   s.fidelity = read_choice<Fidelity>(in.take("fidelity"), kFidelities, s.fidelity);
-  s.precision = read_precision(precision);
+  s.precision = read_precision(precision, s.optimizer);
   s.loss_scaling = read_flag(loss_scaling, s.precision.compute == DType::fp16);
   in.finish();
   return s;

@@ -75,6 +75,8 @@ std::vector<RankTimes> rank_times(const TaskGraph& graph, const Timeline& timeli
     times.communication = Seconds{length(talking)};
     times.exposed = times.communication - Seconds{overlap(busy, talking)};
     times.idle = timeline.makespan - times.busy - times.exposed;
+    constexpr double kRounding = 1e-12;  // of the makespan: what sums of many intervals leave over
+    if (times.idle < kRounding * timeline.makespan) { times.idle = {}; }
     result.push_back(times);
   }
   return result;

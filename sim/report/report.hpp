@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/memory_trace.hpp"
+#include "sim/report/lookups.hpp"
 #include "sim/simulation.hpp"
 
 namespace tsim::sim {
@@ -85,6 +86,20 @@ struct KindReport {
   bool fits = true;
 };
 
+/// Bytes of a trained parameter before any sharding, mean over a stage.
+struct ParameterBytes {
+  double weights = 0, gradients = 0, optimizer = 0;
+};
+
+/// The rank whose slowness costs most computing time, and what the others do meanwhile.
+struct Straggler {
+  int rank = 0;        // global
+  std::string device;  // where it sits: "node0/gpu3"
+  double slowdown = 1.0;
+  Seconds added;                   // to its computing
+  Seconds others_idle, most_idle;  // mean over the other ranks, and the most of them
+};
+
 struct Report {
   std::string title;
   int devices = 0;
@@ -111,10 +126,16 @@ struct Report {
   Bytes needed;     // the heaviest rank's peak with the allowance
   Bytes allowance;  // of that, set aside for fragmentation
   Bytes capacity;
-  bool fits = true;                    // all kinds do
+  bool fits = true;                               // all kinds do
+  std::vector<std::string> hints;                 // what would help if it does not fit
+  std::vector<std::int64_t> slice_tokens;         // of a sample cut into slices; empty: it is whole
+  std::optional<ParameterBytes> parameter_bytes;  // of the heaviest stage; none without training
+  std::optional<AsyncReport> async;    // of workers with parameter servers: `step` is then the time
+                                       // of all their iterations, throughput the steady state's
+  std::optional<Straggler> straggler;  // none when no rank is slow
   std::optional<HostReport> host;      // the fullest, when something is offloaded to hosts
-  std::vector<std::string> hints;      // what would help if it does not fit
   std::optional<Seconds> closed_form;  // none when the schedule has no formula
+  std::vector<Lookup> lookups;         // kernels, longest first; none when nothing was measured
   std::size_t tasks = 0;
   std::size_t simulated_ranks = 0;
 };

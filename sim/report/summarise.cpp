@@ -10,6 +10,7 @@
 #include "sim/report/rank_times.hpp"
 #include "sim/report/report.hpp"
 #include "sim/report/traffic.hpp"
+#include "strategies/memory.hpp"
 
 namespace tsim::sim {
 namespace {
@@ -22,6 +23,7 @@ using strategies::TaskKind;
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 std::string contents(const StagePlan& plan) {
+  if (plan.chunks.empty()) { return "parameter servers"; }
   std::string text;
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   for (const strategies::ChunkPlan& chunk : plan.chunks) {
@@ -149,7 +151,11 @@ void add_rates(const Scenario& scenario, const Simulation& s, Report& report) {
   const double step = report.step.value;
   const auto samples = static_cast<double>(scenario.workload.global_batch);
   report.samples_per_second = samples / step;
-  report.tokens_per_second = samples * static_cast<double>(tokens_per_sample(s.model)) / step;
+  if (s.async) {
+    report.samples_per_second = s.async->iterations_per_second * samples / scenario.strategy.data;
+  }
+  report.tokens_per_second =
+      report.samples_per_second * static_cast<double>(tokens_per_sample(s.model));
   const double devices = report.devices;
   report.model_tflops_per_device = report.model_flops.value / step / devices / 1e12;
   const std::optional<FlopsPerSecond> rate = peak_of_all(scenario);
@@ -221,6 +227,49 @@ void add_critical_path(const Simulation& s, Report& report) {
   }
 }
 
+void add_parameter_bytes(const Scenario& scenario, const Simulation& s, Report& report) {
+  if (!scenario.workload.training) { return; }
+  const StagePlan& heaviest = s.stages[report.heaviest_stage];
+  const StagePlan& plan = heaviest.chunks.empty() ? s.stages.front() : heaviest;
+  strategies::Strategy whole = scenario.strategy;
+  whole.zero = {};
+  const strategies::StateBytes states = state_bytes(plan.elements, whole, plan.whole, plan.shapes);
+  const double each = 1.0 / static_cast<double>(std::max<std::int64_t>(1, plan.elements));
+  report.parameter_bytes = ParameterBytes{.weights = each * to_double(states.parameters),
+                                          .gradients = each * to_double(states.gradients),
+                                          .optimizer = each * to_double(states.optimizer)};
+}
+
+std::string device_name(const cost::Topology& topology, int device) {
+  return topology.vertices[index(topology.devices[index(device)])].name;
+}
+
+void add_straggler(const Scenario& scenario, const Simulation& s,
+                   const std::vector<RankTimes>& times, Report& report) {
+  const auto& ranks = s.graph.ranks;
+  const auto added = [&](std::size_t r) {
+    return times[r].busy.value * (1 - 1 / ranks[r].slowdown);
+  };
+  std::size_t worst = 0;
+  for (std::size_t r = 1; r < ranks.size(); ++r) { worst = added(r) > added(worst) ? r : worst; }
+  if (added(worst) <= 0) { return; }
+  Straggler straggler{.rank = ranks[worst].global,
+                      .device = device_name(scenario.cluster.topology, ranks[worst].device),
+                      .slowdown = ranks[worst].slowdown,
+                      .added = Seconds{added(worst)}};
+  double others = 0;
+  double idle = 0;
+  for (std::size_t r = 0; r < ranks.size(); ++r) {
+    const double copies = ranks[r].copies - (r == worst ? 1 : 0);
+    if (copies == 0) { continue; }
+    others += copies;
+    idle += copies * times[r].idle.value;
+    straggler.most_idle = std::max(straggler.most_idle, times[r].idle);
+  }
+  straggler.others_idle = Seconds{idle / std::max(1.0, others)};
+  report.straggler = std::move(straggler);
+}
+
 }  // namespace
 
 Report summarise(const Scenario& scenario, const Simulation& simulation) {
@@ -233,16 +282,24 @@ Report summarise(const Scenario& scenario, const Simulation& simulation) {
   if (simulation.closed_form.known) { report.closed_form = simulation.closed_form.step; }
   const std::vector<RankTimes> times = rank_times(simulation.graph, simulation.timeline);
   const std::vector<MemoryPeak> peaks = memory_peaks(simulation.graph, simulation.timeline);
+  report.async = simulation.async;
+  report.slice_tokens = simulation.slice_tokens;
   add_stages(simulation, times, peaks, report);
   add_fractions(simulation, times, report);
   add_flops(simulation, report);
   add_rates(scenario, simulation, report);
+  add_straggler(scenario, simulation, times, report);
   add_channels(scenario, simulation, report);
   add_communications(simulation, report);
   report.traffic = traffic(simulation.graph, scenario.cluster.topology.channels);
   add_verdict(scenario, simulation.graph, peaks, report);
   add_host_memory(scenario, simulation, report);
+  add_parameter_bytes(scenario, simulation, report);
   add_critical_path(simulation, report);
+  const cost::Device& device = scenario.cluster.devices.front();
+  if (device.measured) {
+    report.lookups = lookups(scenario, simulation.model, device, simulation.stages);
+  }
   return report;
 }
 

@@ -99,6 +99,9 @@ constexpr std::array kSchedules{
              .order = each_stage<dualpipe_v>,
              .idle = dualpipe_v_idle,
              .demand = dualpipe_v_demand},
+    Schedule{.name = "terapipe",
+             .summary = "samples cut into slices of tokens, all forwards, then all backwards",
+             .order = each_stage<gpipe>},
 };
 
 }  // namespace

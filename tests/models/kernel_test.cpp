@@ -183,6 +183,39 @@ TEST_CASE("where a tensor feeds two kernels their gradients are added by a third
   CHECK(std::ranges::count(parallel.backward_input, "input.gradient_sum", &Kernel::name) == 2);
 }
 
+TEST_CASE("the gradients of queries, keys and values are joined by a copy unless all is fused") {
+  for (const bool flash : {false, true}) {
+    const OpGraph layer = layer_of("gpt2", {.flash_attention = flash});
+    const BlockKernels all = kernels(layer, Fusion::framework);
+    const Kernel& join = named(all.backward_input, "attention.qkv_bias.gradient_join");
+    CHECK(join.bytes.value == 2 * 3 * kStream);
+    CHECK(join.elements == 3 * 1024 * 768);
+    for (const Kernel& k : kernels(layer, Fusion::full).backward_input) {
+      CHECK_FALSE(k.name.ends_with(".gradient_join"));
+    }
+  }
+}
+
+TEST_CASE("a product's operands lie as its pass reads them") {
+  const BlockKernels all = kernels(layer_of("gpt2"), Fusion::framework);
+  CHECK(named(all.forward, "mlp.fc1").operands == Operands::nt);
+  CHECK(named(all.backward_input, "mlp.fc1.input_gradient").operands == Operands::nn);
+  CHECK(named(all.backward_weight, "mlp.fc1.weight_gradient").operands == Operands::tn);
+  CHECK(named(all.forward, "attention.scores").operands == Operands::nt);
+  CHECK(named(all.forward, "attention.context").operands == Operands::nn);
+  CHECK(named(all.backward_input, "attention.context.input_gradient").operands == Operands::nt);
+  CHECK(named(all.backward_weight, "mlp.fc1.weight_gradient").pass == Pass::weight_gradient);
+}
+
+TEST_CASE("a normalisation knows its rows, an element-wise kernel its elements") {
+  const BlockKernels all = kernels(layer_of("gpt2"), Fusion::none);
+  CHECK(named(all.forward, "attention.norm").elements == 1024 * 768);
+  CHECK(named(all.forward, "attention.norm").columns == 768);
+  CHECK(named(all.forward, "attention.softmax").columns == 1024);
+  CHECK(named(all.forward, "mlp.activation").elements == 1024 * 3072);
+  CHECK(named(all.forward, "mlp.activation").columns == 0);
+}
+
 TEST_CASE("a residual's backward is no kernel: the gradient passes on") {
   const BlockKernels all = kernels(layer_of("gpt2"), Fusion::none);
   for (const Kernel& k : all.backward_input) {

@@ -36,6 +36,7 @@ inline Strategy pipeline(int stages, std::string_view schedule, int chunks = 0) 
   Strategy s;
   s.pipeline = stages;
   s.schedule = schedule;
+  s.gradient_clipping = false;  // its all-reduce is none of a schedule's
   const Schedule& named = *schedule_named(schedule);
   s.chunks = chunks > 0 ? chunks : (named.chunks > 0 ? named.chunks : named.usual_chunks);
   return s;

@@ -1,6 +1,8 @@
 // Whole scenarios whose layers are split over the tensor group in other ways than Megatron's.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "sim/report/report.hpp"
 #include "strategies/tensor/operator_cut.hpp"
 #include "tests/sim/sample_scenarios.hpp"
@@ -38,7 +40,7 @@ TEST_CASE("Megatron's split by operators takes Megatron's time and communication
       cut(s, "mlp.fc1", "((1,1),(1,8))");
       cut(s, "mlp.fc2", "((1,8),(8,1))");
       const sim::Report derived = answer(s);
-      CHECK(derived.step == ruled.step);
+      CHECK(derived.step.value == ruled.step.value);
       CHECK(derived.model_flops.value == doctest::Approx(ruled.model_flops.value).epsilon(1e-12));
       REQUIRE(derived.communications.size() == ruled.communications.size());
       for (std::size_t i = 0; i < ruled.communications.size(); ++i) {
@@ -120,4 +122,39 @@ TEST_CASE("an algorithm for one operation leaves the others alone") {
     if (c.label == "tp all_gather") { CHECK(c.algorithm == "ring"); }
     if (c.label == "tp all_reduce") { CHECK(c.algorithm == "tree"); }
   }
+}
+
+TEST_CASE("no optimizer starts before every stage has found the norm of all gradients") {
+  const auto waits = [](bool clipping) {
+    sim::Scenario s = sample("gpt3-1.3b", {2, 4, 1}, 16, 2);
+    s.strategy.gradient_clipping = clipping;
+    s.fold = sim::Fold::none;
+    const sim::Simulation run = run_scenario(s);
+    double first_optimizer = 1e9;
+    double last_backward = 0;
+    for (std::size_t t = 0; t < run.graph.tasks.size(); ++t) {
+      const strategies::Phase phase = run.graph.tasks[t].phase;
+      if (phase == strategies::Phase::optimizer) {
+        first_optimizer = std::min(first_optimizer, run.timeline.start[t]);
+      } else if (phase == strategies::Phase::backward) {
+        last_backward = std::max(last_backward, run.timeline.end[t]);
+      }
+    }
+    return first_optimizer >= last_backward;
+  };
+  CHECK(waits(true));
+  CHECK_FALSE(waits(false));
+}
+
+TEST_CASE("messages cut over the tensor group are put together where they arrive") {
+  // 8 MiB between two stages: forward for all micro-batches but into stage 0, backward likewise.
+  sim::Scenario s = sample("gpt3-1.3b", {4, 2, 1}, 4, 1);
+  s.strategy.scatter_gather = true;
+  const sim::Report report = answer(s);
+  const auto gathered =
+      std::find_if(report.communications.begin(), report.communications.end(),
+                   [](const sim::CommRow& c) { return c.label == "tp all_gather"; });
+  REQUIRE(gathered != report.communications.end());
+  CHECK(gathered->payload == 8_MiB);
+  CHECK(gathered->count == 2 * 4);
 }

@@ -123,6 +123,8 @@ Summary time_one(const Work& w, bool cold, cudaStream_t stream, Collectives& col
     return time_product(
         {w.words[0], w.words[1], count(w, 2), count(w, 3), count(w, 4), count(w, 5)}, cold, stream);
   }
+  if (w.kind == "attention") { throw NotHere("no fused attention kernel is built in"); }
+  if (w.kind == "map" && w.words[1] == "join") { throw NotHere("no such kernel is built in"); }
   if (w.kind == "map") {
     return time_map(w.words[1], w.words[0], static_cast<std::size_t>(count(w, 2)), cold, stream);
   }

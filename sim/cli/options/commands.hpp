@@ -14,5 +14,6 @@ Added add_jobs(CLI::App& app);
 Added add_topo(CLI::App& app);
 Added add_import(CLI::App& app);
 Added add_synthesise(CLI::App& app);
+Added add_calibrate(CLI::App& app);
 
 }  // namespace tsim::cli

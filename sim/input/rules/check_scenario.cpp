@@ -46,20 +46,24 @@ void check_degrees(const Check& check, std::int64_t devices) {
     names += (names.empty() ? "" : "*") + std::string(d.name);
     sizes += (sizes.empty() ? "" : "*") + text(d.size);
   }
-  if (countable && product == devices) { return; }
+  const std::int64_t servers = strategy.async.servers;
+  const std::int64_t ranks = devices - servers;
+  if (countable && product == ranks) { return; }
   std::string hint;
   for (const char* name : {"data", "pipeline", "tensor"}) {
     const auto at = std::ranges::find_if(
         degrees, [name](const Degree& d) { return std::string_view(d.name) == name; });
     const std::int64_t others = product / at->size;
-    if (countable && hint.empty() && devices % others == 0) {
-      hint = std::string(name) + " = " + text(devices / others) + " gives " + text(devices);
+    if (countable && hint.empty() && ranks > 0 && ranks % others == 0) {
+      hint = std::string(name) + " = " + text(ranks / others) + " gives " + text(devices);
     }
   }
   check.fail(
       "/strategy",
       names + " = " + sizes + " = " + (countable ? text(product) : "more than 64 bits count"),
-      text(devices) + " (devices in /cluster)", hint);
+      text(ranks) +
+          (servers > 0 ? " (devices in /cluster but for the servers)" : " (devices in /cluster)"),
+      hint);
 }
 
 /// Heads and MLP are cut evenly over the tensor group [arXiv:1909.08053, sec. 3]. Of fewer
@@ -153,6 +157,9 @@ void check_layers(const Check& check) {
   if (parts > layers) {
     check.fail("/strategy/pipeline", text(parts) + what,
                "at most " + text(layers) + " (layers of the model)");
+  } else if (s.split == strategies::LayerSplit::fitting && parts > s.pipeline) {
+    check.fail("/strategy/layers", "\"fitting\" with " + text(s.chunks) + " chunks a stage",
+               "one chunk a stage", "layers = \"balanced\"");
   } else if (s.split == strategies::LayerSplit::list) {
     check_layer_list(check, layers, parts);
   } else if (s.split == strategies::LayerSplit::even && s.encoder_stages == 0 &&

@@ -33,6 +33,7 @@ void check_sources(const Json& json, const std::string& path) {
   CAPTURE(path);
   for (const auto& [key, value] : json.items()) {
     if (key == "name" || key == "description" || key == "notes") { continue; }
+    if (key == "measured") { continue; }  // a file whose points have sources of their own
     REQUIRE_MESSAGE(value.is_object(), key, " has no source");
     CHECK_MESSAGE(value.contains("source"), key, " has no source");
     CHECK_MESSAGE(value["source"].get<std::string>().size() > 5, key, " has no source");
@@ -153,4 +154,25 @@ TEST_CASE("a command may name a device that does not exist: it is told which do"
   CHECK_THROWS_WITH_AS(read_device("h100"), doctest::Contains("did you mean \"h100-sxm-80g\"?"),
                        InputErrors);
   CHECK_THROWS_WITH_AS(read_device("no/such.json"), doctest::Contains("no such file"), InputErrors);
+}
+
+TEST_CASE("a device looks times up in the points beside its file") {
+  const cost::Device device = read_device(kFolder + "measured.json");
+  REQUIRE(device.measured);
+  const models::Kernel product{.kind = models::OpKind::matmul,
+                               .cls = models::OpClass::contraction,
+                               .dtype = DType::bf16,
+                               .flops = Flops{2.0 * 512 * 256 * 128},
+                               .batch = 1,
+                               .m = 512,
+                               .n = 256,
+                               .k = 128};
+  CHECK(kernel_time(product, device).value == doctest::Approx(12.5e-6));
+}
+
+TEST_CASE("files of points are no devices") {
+  for (const std::string& name : names_in("devices", kFolder + "..")) {
+    CAPTURE(name);
+    CHECK_FALSE(name.ends_with(".points"));
+  }
 }

@@ -80,21 +80,39 @@ TEST_CASE("unknown keys are errors at every level, with the nearest known key") 
   CHECK(problems_with({"/cluster/network/bandwith=1"}) ==
         Texts{"/cluster/network/bandwith: unknown key; hint: did you mean \"bandwidth\"?"});
   CHECK(problems_with({"/precision/xyzzy=1"}) ==
-        Texts{"/precision/xyzzy: unknown key; hint: keys here are compute, gradient, reduction, "
-              "master_weights, moments"});
+        Texts{"/precision/xyzzy: unknown key; hint: keys here are compute, weights, gradient, "
+              "gradient_copy, reduction, master_weights, master, moments, fp8_copies, fp8_scales"});
 }
 
 TEST_CASE("names that are not known are errors with the nearest one") {
   CHECK(problems_with({"/strategy/schedule=1b1f"}) ==
         Texts{"/strategy/schedule: found \"1b1f\", expected one of naive, gpipe, 1f1b, pipedream, "
               "pipedream_2bw, interleaved, breadth_first, zb_h1, zb_h2, zb_v, zb_auto, chimera, "
-              "hanayo, dualpipe, dualpipe_v; hint: did you mean \"1f1b\"?"});
-  CHECK(problems_with({"/strategy/schedule=gpip"}) ==
-        Texts{"/strategy/schedule: found \"gpip\", expected one of naive, gpipe, 1f1b, pipedream, "
-              "pipedream_2bw, interleaved, breadth_first, zb_h1, zb_h2, zb_v, zb_auto, chimera, "
-              "hanayo, dualpipe, dualpipe_v; hint: did you mean \"gpipe\"?"});
+              "hanayo, dualpipe, dualpipe_v, terapipe, depth_first; hint: did you mean \"1f1b\"?"});
+  CHECK(
+      problems_with({"/strategy/schedule=gpip"}) ==
+      Texts{"/strategy/schedule: found \"gpip\", expected one of naive, gpipe, 1f1b, pipedream, "
+            "pipedream_2bw, interleaved, breadth_first, zb_h1, zb_h2, zb_v, zb_auto, chimera, "
+            "hanayo, dualpipe, dualpipe_v, terapipe, depth_first; hint: did you mean \"gpipe\"?"});
   CHECK(problems_with({"/fold=aut"}) ==
         Texts{"/fold: found \"aut\", expected one of auto, none; hint: did you mean \"auto\"?"});
+}
+
+TEST_CASE("layers that have to fit are dealt to stages of one chunk") {
+  CHECK(read_with({"/strategy/layers=fitting"}).base.strategy.split ==
+        strategies::LayerSplit::fitting);
+  CHECK(problems_with(
+            {"/strategy/layers=fitting", "/strategy/schedule=interleaved", "/strategy/chunks=2"}) ==
+        Texts{"/strategy/layers: found \"fitting\" with 2 chunks a stage, expected one chunk a "
+              "stage; hint: layers = \"balanced\""});
+}
+
+TEST_CASE("depth first is another name of the interleaved order") {
+  const auto named = [](const char* name) {
+    return read_with({std::string("/strategy/schedule=") + name, "/strategy/chunks=2"})
+        .base.strategy;
+  };
+  CHECK(named("depth_first") == named("interleaved"));
 }
 
 TEST_CASE("counts that are no whole numbers in range are refused") {

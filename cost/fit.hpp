@@ -1,0 +1,33 @@
+// Least squares through measured points.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "cost/measured.hpp"
+
+namespace tsim::cost {
+
+/// A surface through the indexed points of a series: of degree 2 when there are three points or
+/// more for each coefficient, else of degree 1; none with fewer than two for each of those. A count
+/// that is the same in all points takes no part.
+std::optional<Surface> fit_surface(const Series& series);
+
+/// One message size and its time.
+struct Timed {
+  double bytes = 0;
+  double seconds = 0;
+};
+
+/// time = alpha + bytes / rate by least squares of relative errors in one or two regimes; the
+/// border is where the sum of both is least. Points are sorted by size; two at least. Neither alpha
+/// nor the time of a byte is below zero. A second regime needs four points on each side and has to
+/// halve the squares.
+std::vector<AlphaBeta> fit_links(std::span<const Timed> points);
+
+/// |predicted / measured - 1| of every point of an indexed series when it is left out and looked up
+/// among the others, for those that have a neighbour near enough.
+std::vector<double> left_out_errors(const Series& series);
+
+}  // namespace tsim::cost

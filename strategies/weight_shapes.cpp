@@ -1,0 +1,113 @@
+#include "strategies/weight_shapes.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+namespace tsim::strategies {
+namespace {
+
+using models::Op;
+using models::OpGraph;
+using models::OpKind;
+using models::Shape;
+using models::Tensor;
+
+constexpr std::string_view kWordEmbedding = "embedding.word";
+
+std::int64_t elements_of(Shape::const_iterator from, Shape::const_iterator to) {
+  return models::elements(Shape(from, to));
+}
+
+/// Whether rows of the tensor are picked, and not all of it is used for each token: embeddings,
+/// positions, token types. The bias of a product with several axes is none.
+bool is_table(const Op& op, const Tensor& tensor) {
+  return op.kind == OpKind::embedding || models::has_axis(tensor.shape, models::Axis::positions) ||
+         models::has_axis(tensor.shape, models::Axis::types);
+}
+
+/// How the operator uses the tensor: a product sums over its first axes, a table is looked up by
+/// the first.
+std::optional<Matrix> matrix_of(const Op& op, const Tensor& tensor) {
+  if (tensor.shape.size() < 2) { return std::nullopt; }
+  if (op.kind != OpKind::matmul && !is_table(op, tensor)) { return std::nullopt; }
+  auto summed = tensor.shape.begin() + 1;
+  if (op.kind == OpKind::matmul) {
+    const std::int64_t reduced = elements_of(op.space.end() - op.reduced, op.space.end());
+    while (summed < tensor.shape.end() - 1 && elements_of(tensor.shape.begin(), summed) < reduced) {
+      ++summed;
+    }
+  }
+  return Matrix{.rows = elements_of(tensor.shape.begin(), summed),
+                .columns = elements_of(summed, tensor.shape.end())};
+}
+
+void add(std::vector<Matrix>& to, const Matrix& matrix) {
+  const auto same = std::find_if(to.begin(), to.end(), [&](const Matrix& m) {
+    return m.rows == matrix.rows && m.columns == matrix.columns;
+  });
+  if (same == to.end()) {
+    to.push_back(matrix);
+  } else {
+    same->count += matrix.count;
+  }
+}
+
+/// The first operator that reads a weight says what it is.
+const Op* reader_of(const OpGraph& graph, std::size_t tensor) {
+  for (const Op& op : graph.ops) {
+    for (const models::Operand& weight : op.weights) {
+      if (weight.tensor == static_cast<models::TensorId>(tensor)) { return &op; }
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+WeightShapes weight_shapes(const OpGraph& sharded) {
+  WeightShapes shapes;
+  for (std::size_t i = 0; i < sharded.tensors.size(); ++i) {
+    const Tensor& tensor = sharded.tensors[i];
+    if (tensor.role != models::Role::weight || tensor.name == kWordEmbedding) { continue; }
+    const Op* const op = reader_of(sharded, i);
+    const auto matrix = op == nullptr ? std::nullopt : matrix_of(*op, tensor);
+    if (!matrix) { continue; }
+    if (op->kind == OpKind::matmul && op->part != models::Part::head) {
+      add(shapes.products, *matrix);
+    } else {
+      add(shapes.tables, *matrix);
+    }
+  }
+  return shapes;
+}
+
+std::vector<Matrix> word_embedding(const OpGraph& sharded) {
+  std::vector<Matrix> tables;
+  for (std::size_t i = 0; i < sharded.tensors.size(); ++i) {
+    const Tensor& tensor = sharded.tensors[i];
+    const Op* const op = tensor.name == kWordEmbedding ? reader_of(sharded, i) : nullptr;
+    if (op == nullptr) { continue; }
+    if (const auto matrix = matrix_of(*op, tensor)) { add(tables, *matrix); }
+  }
+  return tables;
+}
+
+void add(WeightShapes& to, const WeightShapes& more) {
+  for (const Matrix& m : more.products) { add(to.products, m); }
+  for (const Matrix& m : more.tables) { add(to.tables, m); }
+}
+
+std::int64_t elements(const std::vector<Matrix>& matrices) {
+  std::int64_t sum = 0;
+  for (const Matrix& m : matrices) { sum += m.count * m.rows * m.columns; }
+  return sum;
+}
+
+std::int64_t rows_and_columns(const std::vector<Matrix>& matrices) {
+  std::int64_t sum = 0;
+  for (const Matrix& m : matrices) { sum += m.count * (m.rows + m.columns); }
+  return sum;
+}
+
+}  // namespace tsim::strategies

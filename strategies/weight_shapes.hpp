@@ -1,0 +1,36 @@
+// Shapes of trained tensors, as far as optimizers and number formats tell them apart.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/op_graph.hpp"
+
+namespace tsim::strategies {
+
+/// A trained tensor with its axes joined to two: those that its operator sums over, and the rest.
+struct Matrix {
+  std::int64_t rows = 0, columns = 0;
+  std::int64_t count = 1;  // equal ones
+  bool operator==(const Matrix&) const = default;
+};
+
+/// All of a rank's trained tensors but norms and biases.
+struct WeightShapes {
+  std::vector<Matrix> products;  // weights of products, but for the head
+  std::vector<Matrix> tables;    // embeddings, position tables and the head's weight
+  bool operator==(const WeightShapes&) const = default;
+};
+
+/// Of one block as one rank holds it, without the word embedding, which several blocks may share.
+WeightShapes weight_shapes(const models::OpGraph& sharded);
+/// The word embedding of a block; none when it has none.
+std::vector<Matrix> word_embedding(const models::OpGraph& sharded);
+
+void add(WeightShapes& to, const WeightShapes& more);
+
+/// Elements in all of `matrices`, and the sum of their rows and columns.
+std::int64_t elements(const std::vector<Matrix>& matrices);
+std::int64_t rows_and_columns(const std::vector<Matrix>& matrices);
+
+}  // namespace tsim::strategies
