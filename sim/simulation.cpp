@@ -6,6 +6,7 @@
 #include "sim/simulate.hpp"
 #include "sim/slices.hpp"
 #include "sim/steps/simulate_steps.hpp"
+#include "strategies/recompute.hpp"
 
 namespace tsim::sim {
 namespace {
@@ -18,6 +19,25 @@ models::BuildOptions build_options(const Scenario& s) {
           .flash_attention = s.strategy.flash_attention,
           .dropout = s.workload.dropout && s.workload.training,
           .loss = s.workload.training};
+}
+
+/// The strategy with "fit" solved, on the kind of device with least memory.
+strategies::Strategy solved(const Scenario& scenario, const models::Model& model) {
+  const strategies::Strategy& s = scenario.strategy;
+  if (s.recompute_method != strategies::RecomputeMethod::fit) { return s; }
+  const auto& kinds = scenario.cluster.devices;
+  const cost::Device& device = *std::ranges::min_element(kinds, {}, &cost::Device::memory);
+  const auto stages = plan_stages(model, s, device);
+  cost::Router router(scenario.cluster.topology);
+  const strategies::BuildInput build{.strategy = s,
+                                     .stages = stages,
+                                     .topology = scenario.cluster.topology,
+                                     .router = router,
+                                     .micro_batches = static_cast<int>(micro_batches(scenario)),
+                                     .training = true,
+                                     .folded = {},
+                                     .reserved = device.reserved};
+  return strategies::fit_recompute({model, device, build, scenario.allowance});
 }
 
 /// With every stage as slow as its slowest rank.
@@ -65,9 +85,10 @@ Simulation run_scenario(const Scenario& scenario) {
   const std::vector<cost::Device> kinds = repeated(scenario.cluster.devices, variants);
   Simulation result;
   result.model = build_model(scenario.model, build_options(scenario));
-  const auto present = with_variants(
-      kinds_of_stages(strategies::Layout(scenario.strategy), topology.device_kind), variants);
-  auto plans = plan_stages(result.model, scenario.strategy, kinds, present,
+  const strategies::Strategy strategy = solved(scenario, result.model);
+  const auto present =
+      with_variants(kinds_of_stages(strategies::Layout(strategy), topology.device_kind), variants);
+  auto plans = plan_stages(result.model, strategy, kinds, present,
                            static_cast<int>(micro_batches(scenario)));
   result.stages = slowest_plans(plans, present);
   std::vector<strategies::KindPlan> by_kind;
@@ -75,18 +96,18 @@ Simulation run_scenario(const Scenario& scenario) {
     by_kind.push_back({std::move(plans[kind]), kinds[kind].reserved});
   }
   cost::Router router(topology);
-  const bool steps = scenario.strategy.fidelity == strategies::Fidelity::steps;
-  const bool in_collectives = !scenario.strategy.async.through_servers;
+  const bool steps = strategy.fidelity == strategies::Fidelity::steps;
+  const bool in_collectives = !strategy.async.through_servers;
   if (scenario.fold == Fold::automatic && !steps && in_collectives) {
-    result.folded = fold_alike(
-        foldable_axes(scenario.strategy, scenario.model.causal, result.stages, topology, router),
-        strategies::Layout(scenario.strategy), scenario.slowdown);
+    result.folded =
+        fold_alike(foldable_axes(strategy, scenario.model.causal, result.stages, topology, router),
+                   strategies::Layout(strategy), scenario.slowdown);
   }
   Slices slices = token_slices(scenario, result.model.options, result.stages);
   result.slice_tokens = std::move(slices.tokens);
   const std::size_t pieces = std::max<std::size_t>(1, slices.stages.size());
   const strategies::BuildInput input{
-      .strategy = scenario.strategy,
+      .strategy = strategy,
       .stages = result.stages,
       .topology = topology,
       .router = router,

@@ -146,6 +146,7 @@ void add_memory(const OpGraph& graph, Recompute recompute, models::Fusion fusion
   }
   plan.activations = kept;
   plan.forward_workspace = forward_workspace(graph, saved);
+  plan.recomputed = again;
   plan.backward_workspace = backward_workspace(graph) + again;
   if (graph.output >= 0) { plan.output = models::size_of(tensor_at(graph, graph.output)); }
   if (graph.memory >= 0) { plan.memory = models::size_of(tensor_at(graph, graph.memory)); }

@@ -312,6 +312,28 @@ std::vector<Kernel> core_kernels(const std::vector<Kernel>& kernels) {
   return core;
 }
 
+/// The parts of a layer's input that its tensor ranks keep are put together again.
+///   [arXiv:1910.02054, sec. 6.1]
+void gather_input(const OpGraph& graph, int tensor, std::vector<Piece>& again) {
+  if (graph.input < 0) { return; }
+  const Bytes size = models::size_of(graph.tensors[static_cast<std::size_t>(graph.input)]);
+  again.insert(
+      again.begin(),
+      comm_piece(PieceKind::comm, Phase::recompute,
+                 {cost::CollectiveOp::all_gather, {GroupAxis::tensor, tensor}, Stream::tp, size}));
+}
+
+Bytes part_of(Bytes whole, int parts) { return Bytes{(whole.value + parts - 1) / parts}; }
+
+/// Logits and their gradients are made for a part of the tokens at a time; kernels' total time is
+/// taken to stay what it is.
+void chunk_loss(int chunks, BlockPlan& plan) {
+  for (Bytes* bytes :
+       {&plan.logits, &plan.weight_logits, &plan.forward_workspace, &plan.backward_workspace}) {
+    *bytes = part_of(*bytes, chunks);
+  }
+}
+
 std::vector<Piece> joined(std::vector<Piece> first, const std::vector<Piece>& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
@@ -336,6 +358,10 @@ BlockPlan plan_block(const models::Block& block, const TensorSplit& split, const
   } else if (recompute == Recompute::selective) {
     again = forward_pieces(core_kernels(kernels.forward), context, Phase::recompute);
   }
+  if (strategy.partition_activations && recompute == Recompute::full) {
+    gather_input(graph, strategy.tensor, again);
+  }
+  plan.again = again;
   plan.backward = joined(again, backward_pieces(kernels, context, Gradients::all));
   plan.input_grad = joined(again, backward_pieces(kernels, context, Gradients::of_inputs));
   plan.weight_grad = backward_pieces(kernels, context, Gradients::of_weights);
@@ -344,7 +370,11 @@ BlockPlan plan_block(const models::Block& block, const TensorSplit& split, const
   plan.word_embedding = word_embedding(graph);
   plan.shared = sharded.shared;
   add_memory(graph, recompute, strategy.fusion, plan);
+  if (strategy.partition_activations && recompute == Recompute::full) {
+    plan.activations = part_of(plan.activations, strategy.tensor);
+  }
   add_weight_memory(graph, kernels.backward_weight, plan);
+  if (block.kind == models::BlockKind::head) { chunk_loss(strategy.loss_chunks, plan); }
   return plan;
 }
 

@@ -25,6 +25,7 @@ struct BlockWeights {
 struct BlockPlan {
   std::vector<Piece> forward;
   std::vector<Piece> backward;  // recomputation first
+  std::vector<Piece> again;     // that alone
   std::vector<Piece> input_grad,
       weight_grad;           // the same in two parts, the second of which can wait
   Bytes activations;         // kept from forward to backward
@@ -33,6 +34,7 @@ struct BlockPlan {
   Bytes weight_logits;       // the same, of the loss
   Bytes forward_workspace;   // live only while it runs
   Bytes backward_workspace;  // the same, recomputed activations included
+  Bytes recomputed;          // of backward_workspace, recomputed activations
   Bytes output;              // the activation that leaves it
   Bytes memory;              // an encoder's output that it reads besides
   BlockWeights weights;

@@ -38,6 +38,9 @@ struct BuildInput {
   std::span<const std::vector<StagePlan>> slices = {};
 };
 
+/// What each stage runs, in its order.
+PipelineOrder iteration_order(const BuildInput& input);
+
 /// One iteration: every phase of the schedule in its order on each rank, activations and their
 /// gradients sent between stages as soon as they exist, gradient buckets reduced over the replicas
 /// during the last micro-batch's backward, then the optimizer.

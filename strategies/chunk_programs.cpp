@@ -28,6 +28,7 @@ class ProgramsOf {
   Program forward(bool first) const {
     GatherPlan plan = gathers(false);
     if (first) { plan = first_gathers(); }
+    add_swap(Swap::out, plan);
     return make_program(weave(in_order(&BlockPlan::forward), Phase::forward, plan),
                         device_.host_launch);
   }
@@ -37,17 +38,19 @@ class ProgramsOf {
   Program backward(Pieces pieces, Phase phase, const BucketLimits& buckets) const {
     GatherPlan plan = phase == Phase::weight_grad ? GatherPlan{} : gathers(true);
     plan.flushes = s_.zero.stage == 3 && !buckets.sends.empty();
+    if (phase == Phase::backward) { add_swap(Swap::in, plan); }
     return make_program(weave(in_reverse(pieces), phase, plan), device_.host_launch, buckets);
   }
 
   /// What is done with gradients in a micro-batch's backward; `last`: it is the last one's.
   BucketLimits buckets(bool last) const {
-    if (replicas(s_) == 1) { return {}; }
+    if (replicas(s_) == 1 && !steps_on_host(s_)) { return {}; }
     if (!sends_in_programs(s_)) { return last ? limits() : BucketLimits{}; }
     if (!last && !syncs_every(s_)) { return {}; }
     BucketLimits result = limits();
     result.sends = gradient_sends(s_, last || s_.across_every);
-    const bool transient = s_.zero.stage >= 2 && syncs_every(s_);
+    result.completes = last;
+    const bool transient = (s_.zero.stage >= 2 || steps_on_host(s_)) && syncs_every(s_);
     if (transient) { result.gradient = Bytes{size_of(s_.precision.gradient)}; }
     return result;
   }
@@ -62,15 +65,35 @@ class ProgramsOf {
     return {limit(s_.first_bucket), limit(s_.bucket)};
   }
 
+  void add_swap(Swap swap, GatherPlan& plan) const {
+    const bool any = std::any_of(blocks_.begin(), blocks_.end(),
+                                 [](const ChunkBlock& b) { return b.elsewhere.value > 0; });
+    if (!any) { return; }
+    plan.swap = swap;
+    const bool host = s_.offload.activations == ActivationsAt::cpu;
+    plan.swap_copy = host_copy(host ? GroupAxis::host_memory : GroupAxis::peer,
+                               swap == Swap::out ? Stream::copy_out : Stream::copy_in);
+  }
+
   /// With one stage a backward follows its forward, and starts with the block that ran last.
   GatherPlan gathers(bool backward) const {
     GatherPlan plan;
-    if (s_.zero.stage < 3 || shard_count(s_) == 1) { return plan; }
+    const bool at_host = s_.offload.parameters != StatesAt::device;
+    const int shards = shard_count(s_);
+    if (s_.zero.stage < 3 || (shards == 1 && !at_host)) { return plan; }
     const GradientSend gather = parameter_gather(s_, backward);
     plan.gathers = true;
     plan.comm = gather.comm;
     plan.wire_bytes = gather.bytes;
     plan.held = Bytes{size_of(kept_weights(s_.precision))};
+    if (at_host && shards == 1) {  // what the copy brings is whole
+      plan.comm = parameter_copy(s_);
+      plan.wire_bytes = to_double(plan.held);
+    } else if (at_host) {
+      plan.fetches = true;
+      plan.fetch = parameter_copy(s_);
+      plan.fetch_bytes = to_double(plan.held) / shards;
+    }
     plan.ahead = s_.zero.prefetch;
     const bool next_is_backward = s_.pipeline == 1 && s_.chunks == 1;
     plan.keeps_last = !backward && next_is_backward;
@@ -93,18 +116,33 @@ class ProgramsOf {
     return plan;
   }
 
-  WovenBlock woven(const ChunkBlock& block, Pieces pieces) const {
-    return {&(block.plan->*pieces), sharded_elements(*block.plan), !block.completes_embedding};
+  /// Block `i` in as many parts as its weights are gathered in.
+  void add_woven(std::size_t i, Pieces pieces, std::vector<WovenBlock>& list) const {
+    const ChunkBlock& block = blocks_[i];
+    const std::span<const Piece> all = block.plan->*pieces;
+    const auto parts = static_cast<std::size_t>(s_.tiling);
+    const auto elements = sharded_elements(*block.plan);
+    for (std::size_t part = 0; part < parts; ++part) {
+      const std::size_t from = all.size() * part / parts;
+      const std::size_t to = all.size() * (part + 1) / parts;
+      const auto cut = [&](std::size_t p) {
+        return elements * static_cast<std::int64_t>(p) / static_cast<std::int64_t>(parts);
+      };
+      list.push_back({all.subspan(from, to - from), cut(part + 1) - cut(part),
+                      !block.completes_embedding, part == 0 ? block.elsewhere : Bytes{},
+                      static_cast<int>(i) + 1});
+    }
   }
   std::vector<WovenBlock> in_order(Pieces pieces) const {
-    std::vector<WovenBlock> list(blocks_.size());
-    std::transform(blocks_.begin(), blocks_.end(), list.begin(),
-                   [&](const ChunkBlock& b) { return woven(b, pieces); });
+    std::vector<WovenBlock> list;
+    list.reserve(blocks_.size() * static_cast<std::size_t>(s_.tiling));
+    for (std::size_t i = 0; i < blocks_.size(); ++i) { add_woven(i, pieces, list); }
     return list;
   }
   std::vector<WovenBlock> in_reverse(Pieces pieces) const {
-    std::vector<WovenBlock> list = in_order(pieces);
-    std::reverse(list.begin(), list.end());
+    std::vector<WovenBlock> list;
+    list.reserve(blocks_.size() * static_cast<std::size_t>(s_.tiling));
+    for (std::size_t i = blocks_.size(); i-- > 0;) { add_woven(i, pieces, list); }
     return list;
   }
 

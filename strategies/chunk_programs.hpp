@@ -14,6 +14,7 @@ namespace tsim::strategies {
 struct ChunkBlock {
   const BlockPlan* plan = nullptr;
   bool completes_embedding = true;  // its backward is the last to add to the word embedding
+  Bytes elsewhere = {};             // of its activations, what waits for the backward elsewhere
 };
 
 /// Fills the programs of `plan`.

@@ -35,6 +35,11 @@ class Estimator {
     const Strategy& s = in_.strategy;
     const int m = in_.micro_batches;
     ClosedForm result;
+    if (uses_host(s) ||
+        s.offload.activations != ActivationsAt::device) {  // what copies hide is for events to tell
+      result.known = false;
+      return result;
+    }
     const auto idle =
         in_.training ? (schedule_ == nullptr ? nullptr : schedule_->idle) : &fill_of_forwards;
     const bool each = in_.training && steps_each(s);

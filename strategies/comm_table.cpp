@@ -45,29 +45,46 @@ std::vector<Flow> CommTable::flows(const cost::CollectivePlan& plan) {
   return result;
 }
 
+/// What `key` says over `devices`, without its label.
+Comm CommTable::lay(const CommKey& key, std::string_view algorithm,
+                    const std::vector<int>& devices) {
+  Comm comm{.label = {},
+            .algorithm = "copy",
+            .stream = key.stream,
+            .ranks = ranks_in(devices),
+            .payload = key.payload,
+            .latency = {},
+            .flows = {},
+            .op = key.op,
+            .devices = devices};
+  if (is_copy(key.group.axis)) {
+    HostCopies::Copy copy =
+        copies_.copy(key.group.axis, key.stream, devices.front(), to_double(key.payload));
+    comm.latency = copy.latency;
+    comm.flows = std::move(copy.flows);
+    return comm;
+  }
+  const auto plan = plan_collective(key.op, algorithm, devices, key.payload, *router_);
+  comm.algorithm = plan.algorithm;
+  comm.latency = plan.latency;
+  comm.flows = flows(plan);
+  comm.costs = plan.costs;
+  return comm;
+}
+
 std::uint32_t CommTable::comm(TaskGraph& graph, const CommKey& key, const std::string& label,
                               const GroupCopies& copies) {
   const auto found = known_.find(key);
   if (found != known_.end()) { return found->second; }
-  const cost::CollectivePlan plan = plan_collective(key.op, algorithm_of(*strategy_, key.op),
-                                                    copies.front(), key.payload, *router_);
-  Comm comm{.label = label,
-            .algorithm = plan.algorithm,
-            .stream = key.stream,
-            .ranks = ranks_in(copies.front()),
-            .payload = key.payload,
-            .latency = plan.latency,
-            .flows = flows(plan),
-            .op = key.op,
-            .devices = copies.front(),
-            .costs = plan.costs};
+  Comm comm = lay(key, algorithm_of(*strategy_, key.op), copies.front());
+  comm.label = label;
   comm.own_flows = static_cast<std::uint32_t>(comm.flows.size());
   comm.copies = static_cast<std::int32_t>(copies.size());
   std::unordered_set<cost::ChannelId> own;
   for (const Flow& flow : comm.flows) { own.insert(flow.channels.begin(), flow.channels.end()); }
   for (std::size_t i = 1; i < copies.size(); ++i) {
-    const auto copy = plan_collective(key.op, plan.algorithm, copies[i], key.payload, *router_);
-    for (Flow& flow : flows(copy)) {
+    Comm copy = lay(key, comm.algorithm, copies[i]);
+    for (Flow& flow : copy.flows) {
       const bool meets = std::any_of(flow.channels.begin(), flow.channels.end(),
                                      [&own](cost::ChannelId c) { return own.contains(c); });
       if (meets) { comm.flows.push_back(std::move(flow)); }
@@ -80,23 +97,24 @@ std::uint32_t CommTable::comm(TaskGraph& graph, const CommKey& key, const std::s
 }
 
 bool CommTable::alike(cost::CollectiveOp op, const GroupCopies& copies, Bytes payload) {
-  std::vector<std::vector<Flow>> all;
-  std::vector<double> latencies;
+  return alike({.stream = {}, .op = op, .group = {}, .payload = payload}, copies);
+}
+
+bool CommTable::alike(const CommKey& key, const GroupCopies& copies) {
+  std::vector<Comm> all;
   Loads loads;
+  all.reserve(copies.size());
   for (const std::vector<int>& devices : copies) {
-    const auto plan = plan_collective(op, algorithm_of(*strategy_, op), devices, payload, *router_);
-    all.push_back(flows(plan));
-    latencies.push_back(plan.latency.value);
-    add_loads(all.back(), loads);
+    all.push_back(lay(key, algorithm_of(*strategy_, key.op), devices));
+    add_loads(all.back().flows, loads);
   }
-  const auto time = [&](std::size_t i) {
-    return latencies[i] + slowest(all[i], loads, *topology_);
+  const auto time = [&](const Comm& comm) {
+    return comm.latency.value + slowest(comm.flows, loads, *topology_);
   };
-  const double first = time(0);
-  for (std::size_t i = 1; i < all.size(); ++i) {
-    if (std::abs(time(i) - first) > 1e-9 * first) { return false; }
-  }
-  return true;
+  const double first = time(all.front());
+  return std::all_of(all.begin(), all.end(), [&](const Comm& comm) {
+    return std::abs(time(comm) - first) <= 1e-9 * first;
+  });
 }
 
 }  // namespace tsim::strategies

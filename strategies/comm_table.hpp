@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cost/collectives.hpp"
+#include "strategies/host_copies.hpp"
 #include "strategies/rank_group.hpp"
 #include "strategies/strategy.hpp"
 #include "strategies/task_graph.hpp"
@@ -30,7 +31,7 @@ struct CommKey {
 class CommTable {
  public:
   CommTable(const cost::Topology& topology, cost::Router& router, const Strategy& strategy)
-      : topology_(&topology), router_(&router), strategy_(&strategy) {}
+      : topology_(&topology), router_(&router), copies_(topology, router), strategy_(&strategy) {}
 
   /// Index in `graph.comms` of the communication, planned at its first use.
   std::uint32_t comm(TaskGraph& graph, const CommKey& key, const std::string& label,
@@ -38,11 +39,14 @@ class CommTable {
 
   /// Whether every copy, all of them running at once, takes the same time (to 1e-9).
   bool alike(cost::CollectiveOp op, const GroupCopies& copies, Bytes payload);
+  bool alike(const CommKey& key, const GroupCopies& copies);
 
  private:
   std::vector<Flow> flows(const cost::CollectivePlan& plan);
+  Comm lay(const CommKey& key, std::string_view algorithm, const std::vector<int>& devices);
   const cost::Topology* topology_;
   cost::Router* router_;
+  HostCopies copies_;
   const Strategy* strategy_;
   std::map<CommKey, std::uint32_t> known_;
 };

@@ -64,7 +64,7 @@ class AlikeCheck {
                        [&](const RankGroup& group) {
                          return sums_alike(group_copies(layout_, axes_, place, group), message);
                        }) &&
-           groups_alike(place, gradients) &&
+           groups_alike(place, gradients) && copies_alike(place, message) &&
            sums_alike(replica_copies(layout_, axes_, place.tensor, holders), gradients) &&
            messages_alike(place, message);
   }
@@ -104,6 +104,23 @@ class AlikeCheck {
     return std::ranges::all_of(groups, [&](const RankGroup& group) {
       return sums_alike(group_copies(layout_, axes_, place, group), size);
     });
+  }
+
+  /// To and from the host, or between two stages.
+  bool copies_alike(const Place& place, Bytes size) {
+    const auto alike = [&](GroupAxis axis, Stream way) {
+      const CommKey key{way, CollectiveOp::send_recv, {axis}, 0, size};
+      return table_.alike(key, group_copies(layout_, axes_, place, key.group));
+    };
+    const bool host = !uses_host(strategy_) || (alike(GroupAxis::host_memory, Stream::copy_out) &&
+                                                alike(GroupAxis::host_memory, Stream::copy_in));
+    const int keeper = keeper_of(strategy_, place.stage);
+    if (keeper >= 0) {
+      const auto copies = stage_copies(layout_, axes_, place, {place.stage, keeper});
+      if (!table_.alike(CollectiveOp::send_recv, copies, size)) { return false; }
+    }
+    return host && (!uses_drives(strategy_) || (alike(GroupAxis::drive, Stream::copy_out) &&
+                                                alike(GroupAxis::drive, Stream::copy_in)));
   }
 
   /// To the next stage and back; from the last one on only when chunks go round.

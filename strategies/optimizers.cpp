@@ -165,7 +165,8 @@ Bytes optimizer_traffic(const Weights& weights, const Strategy& s) {
   const int narrowed = p.master_weights ? size_of(p.master) : 0;
   const bool copied = p.compute == models::DType::fp8 && p.fp8_copies > 0;
   const Bytes copies = elements(weights.shapes.products) * Bytes{copied ? kept + p.fp8_copies : 0};
-  return own_elements(weights) * Bytes{per_element + widened + narrowed} + 2 * optimizer_bytes(weights, s) + copies;
+  return own_elements(weights) * Bytes{per_element + widened + narrowed} +
+         2 * optimizer_bytes(weights, s) + copies;
 }
 
 Flops muon_flops(const Weights& weights) {

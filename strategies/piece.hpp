@@ -22,7 +22,8 @@ enum class PieceKind : std::uint8_t {
 struct Piece {
   PieceKind kind{};
   Phase phase{};
-  int key = 0;  // of async_comm and join
+  int key = 0;    // of async_comm and join
+  int needs = 0;  // != 0: asynchronous communications with this key, which it waits for besides
   // compute
   Seconds on_device;  // sum of the kernels
   int launches = 0;
@@ -32,6 +33,7 @@ struct Piece {
   std::int64_t embedding_gradients = 0;  // the same, of the word embedding that a tied head shares
   // communication
   Communication comm;
+  int swap = 0;  // != 0: it moves activations of so numbered block of the chunk
   // at its start and at its end; pieces that are joined into a step add them up
   MemoryEffect memory;
 };

@@ -89,6 +89,9 @@ class ProgramMaker {
       program_.steps.push_back(step);
       after = {static_cast<int>(program_.steps.size()) - 1};
     }
+    if (buckets_.completes && program_.steps.back().comm.group.axis == GroupAxis::host_memory) {
+      program_.steps.back().to_host = elements;
+    }
     program_.steps.back().memory = {
         {MemoryClass::gradients, {}, Bytes{} - elements * buckets_.gradient}};
   }
@@ -106,7 +109,13 @@ class ProgramMaker {
     step.is_comm = true;
     step.phase = piece.phase;
     step.after = frontier_;
+    if (const auto found = pending_.find(piece.needs);
+        piece.needs != 0 && found != pending_.end()) {
+      step.after.insert(step.after.end(), found->second.begin(), found->second.end());
+      pending_.erase(found);
+    }
     step.comm = piece.comm;
+    step.swap = piece.swap;
     step.memory = piece.memory;
     program_.steps.push_back(std::move(step));
     return static_cast<int>(program_.steps.size()) - 1;

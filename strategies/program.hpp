@@ -20,6 +20,9 @@ struct Step {
   Seconds duration;
   Flops model_flops, hardware_flops;
   std::int64_t bucket = 0;  // > 0: a bucket of so many gradient elements is complete at its end
+  // communication
+  int swap = 0;              // as in Piece
+  std::int64_t to_host = 0;  // > 0: the host has all of so many elements' gradients at its end
   Communication comm;
 };
 
@@ -35,8 +38,9 @@ struct BucketLimits {
   /// What sends a full bucket, one after another; empty: the steps are only marked, and whoever
   /// reads them sends.
   std::vector<GradientSend> sends = {};
-  Bytes gradient = {};  // of an element as it waits to be sent: allocated when it is made, freed
-                        // with the last of `sends`
+  Bytes gradient = {};     // of an element as it waits to be sent: allocated when it is made, freed
+                           // with the last of `sends`
+  bool completes = false;  // the gradients that are sent have been added up over micro-batches
 };
 
 /// Joins pieces that nothing separates. A step takes what its kernels take on the device, or what

@@ -12,8 +12,15 @@
 namespace tsim::strategies {
 
 /// Along which axis ranks differ: within a replica, between replicas (context ranks are replicas,
-/// too: they hold the same parameters), or a rank and its host's memory or drives.
-enum class GroupAxis : std::uint8_t { tensor, replica, host_memory, drive };
+/// too: they hold the same parameters), a rank and its host's memory or drives (by way of its
+/// memory), that memory and the drives, or ranks of two stages.
+enum class GroupAxis : std::uint8_t { tensor, replica, host_memory, drive, host_drive, peer };
+
+/// Whether one rank alone copies.
+constexpr bool is_copy(GroupAxis axis) {
+  return axis == GroupAxis::host_memory || axis == GroupAxis::drive ||
+         axis == GroupAxis::host_drive;
+}
 
 /// Groups of `size` indices, `stride` apart: with stride 2 and size 3 {0, 2, 4}, {1, 3, 5}, {6, ...
 struct RankGroup {

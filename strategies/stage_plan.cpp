@@ -10,6 +10,7 @@
 #include "strategies/fit_layers.hpp"
 #include "strategies/memory.hpp"
 #include "strategies/optimizers.hpp"
+#include "strategies/recompute.hpp"
 #include "strategies/schedule.hpp"
 #include "strategies/tensor/statistics.hpp"
 
@@ -24,16 +25,33 @@ bool is_layer(BlockKind kind) {
 
 /// The chain of single blocks with the plan of each.
 struct Chain {
-  std::vector<BlockPlan> plans;  // by block of the model
-  std::vector<BlockKind> kinds;  // by block of the model
-  std::vector<int> units;        // block of each unit, in order
+  std::vector<std::vector<BlockPlan>> plans;  // by block of the model, and by Recompute where
+                                              // layers differ in it
+  std::vector<BlockKind> kinds;               // by block of the model
+  std::vector<int> units;                     // block of each unit, in order
+  std::vector<int> layer_of;     // by unit: its number among the layers, -1 for another block
   std::vector<int> layer_begin;  // unit where layer i's group starts (embeddings before it)
   int encoder_layers = 0;        // or all layers of a model without a decoder of its own
 
-  const BlockPlan& plan_of(int unit) const {
-    return plans[static_cast<std::size_t>(units[static_cast<std::size_t>(unit)])];
+  const BlockPlan& plan_of(int unit, Recompute recompute = Recompute::none) const {
+    const auto& of_block = plans[static_cast<std::size_t>(units[static_cast<std::size_t>(unit)])];
+    return chosen(of_block, recompute);
   }
 };
+
+std::vector<BlockPlan> plans_of(const models::Block& block, const TensorSplit& split,
+                                const Strategy& strategy, const cost::Device& device) {
+  if (!recompute_differs(strategy) || !is_layer(block.kind)) {
+    return {plan_block(block, split, strategy, device)};
+  }
+  std::vector<BlockPlan> plans;
+  Strategy with = strategy;
+  for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full}) {
+    with.recompute = r;
+    plans.push_back(plan_block(block, split, with, device));
+  }
+  return plans;
+}
 
 Chain make_chain(const models::Model& model, const Strategy& strategy, const cost::Device& device,
                  int context_rank = -1) {
@@ -41,12 +59,14 @@ Chain make_chain(const models::Model& model, const Strategy& strategy, const cos
   const TensorSplit split = tensor_split(model, strategy, context_rank);
   int begin = 0;
   for (const models::Block& block : model.blocks) {
-    chain.plans.push_back(plan_block(block, split, strategy, device));
+    chain.plans.push_back(plans_of(block, split, strategy, device));
     chain.kinds.push_back(block.kind);
     for (int copy = 0; copy < block.count; ++copy) {
       chain.units.push_back(static_cast<int>(chain.plans.size()) - 1);
       chain.encoder_layers += block.kind == BlockKind::layer ? 1 : 0;
-      if (is_layer(block.kind)) {
+      const bool layer = is_layer(block.kind);
+      chain.layer_of.push_back(layer ? static_cast<int>(chain.layer_begin.size()) : -1);
+      if (layer) {
         chain.layer_begin.push_back(begin);
         begin = static_cast<int>(chain.units.size());
       }
@@ -64,14 +84,15 @@ Seconds unit_time(const BlockPlan& plan) {
 }
 
 /// Compute time of layer i with the embedding before it, and the head after the last.
-std::vector<double> layer_times(const Chain& chain) {
+std::vector<double> layer_times(const Chain& chain, const Strategy& strategy) {
   std::vector<double> times(chain.layer_begin.size(), 0.0);
   std::size_t layer = 0;
   for (std::size_t unit = 0; unit < chain.units.size(); ++unit) {
     while (layer + 1 < times.size() && static_cast<int>(unit) >= chain.layer_begin[layer + 1]) {
       ++layer;
     }
-    times[layer] += unit_time(chain.plans[static_cast<std::size_t>(chain.units[unit])]).value;
+    const Recompute recompute = recompute_at(strategy, {static_cast<int>(layer), 0});
+    times[layer] += unit_time(chain.plan_of(static_cast<int>(unit), recompute)).value;
   }
   return times;
 }
@@ -80,8 +101,17 @@ struct Units {
   int from = 0, to = 0;  // of the chain
 };
 
+std::vector<UnitPlans> units_in(const Chain& chain, Units units) {
+  std::vector<UnitPlans> list;
+  for (auto u = static_cast<std::size_t>(units.from); u < static_cast<std::size_t>(units.to); ++u) {
+    list.push_back({&chain.plans[static_cast<std::size_t>(chain.units[u])], chain.layer_of[u]});
+  }
+  return list;
+}
+
 struct ChunkSpec {
   Units units;
+  int stage = 0;
   int embedding_user = -1;  // whose backward is the last to add to the word embedding's gradient on
                             // this stage
   bool gathers_input = false, gathers_gradient = false;  // which arrive cut over the tensor group
@@ -95,6 +125,19 @@ void gather_first(Phase phase, Bytes size, int tensor, std::vector<Piece>& piece
   pieces.insert(pieces.begin(), comm_piece(PieceKind::comm, phase, gather));
 }
 
+void gather_messages(const Chain& chain, const ChunkSpec& spec, int tensor,
+                     std::vector<BlockPlan>& plans) {
+  if (spec.gathers_input) {
+    const BlockPlan& before = chain.plan_of(spec.units.from - 1);
+    gather_first(Phase::forward, before.output + before.memory, tensor, plans.front().forward);
+  }
+  if (spec.gathers_gradient) {
+    BlockPlan& last = plans.back();
+    gather_first(Phase::backward, last.output + last.memory, tensor, last.backward);
+    gather_first(Phase::input_grad, last.output + last.memory, tensor, last.input_grad);
+  }
+}
+
 ChunkPlan plan_chunk(const Chain& chain, const ChunkSpec& spec, const Strategy& strategy,
                      const cost::Device& device) {
   const Units units = spec.units;
@@ -102,17 +145,19 @@ ChunkPlan plan_chunk(const Chain& chain, const ChunkSpec& spec, const Strategy& 
   std::vector<ChunkBlock> blocks;
   bool has_encoder_output = false;  // the decoder's embedding keeps it
   Bytes encoder_output;
+  std::vector<BlockPlan> plans = plans_of_chunk(units_in(chain, units), strategy, plan);
+  int leaving = layers_elsewhere(strategy, spec.stage, plan.layers);
   for (int u = units.from; u < units.to; ++u) {
     const auto block = static_cast<std::size_t>(chain.units[static_cast<std::size_t>(u)]);
-    const BlockPlan& b = chain.plans[block];
+    const BlockPlan& b = plans[static_cast<std::size_t>(u - units.from)];
     const BlockKind kind = chain.kinds[block];
     plan.embedding = plan.embedding || kind == BlockKind::embedding;
     plan.head = plan.head || kind == BlockKind::head;
-    plan.layers += is_layer(kind) ? 1 : 0;
     encoder_output = std::max(encoder_output, b.memory);
     has_encoder_output = has_encoder_output || kind == BlockKind::decoder_embedding;
-    blocks.push_back({&b, u == spec.embedding_user});
-    plan.activations += b.activations;
+    const bool leaves = is_layer(kind) && leaving-- > 0;
+    blocks.push_back({&b, u == spec.embedding_user, leaves ? b.activations : Bytes{}});
+    (leaves ? plan.elsewhere : plan.activations) += b.activations;
     plan.logits += b.logits;
     plan.weight_activations += b.weight_activations;
     plan.weight_logits += b.weight_logits;
@@ -122,20 +167,7 @@ ChunkPlan plan_chunk(const Chain& chain, const ChunkSpec& spec, const Strategy& 
   }
   // A stage of decoder layers alone keeps a copy of its own of what the encoder made.
   if (!has_encoder_output) { plan.activations += encoder_output; }
-  BlockPlan first;
-  if (spec.gathers_input) {
-    const BlockPlan& before = chain.plan_of(units.from - 1);
-    first = *blocks.front().plan;
-    gather_first(Phase::forward, before.output + before.memory, strategy.tensor, first.forward);
-    blocks.front().plan = &first;
-  }
-  BlockPlan last;
-  if (spec.gathers_gradient) {
-    last = *blocks.back().plan;
-    gather_first(Phase::backward, plan.output, strategy.tensor, last.backward);
-    gather_first(Phase::input_grad, plan.output, strategy.tensor, last.input_grad);
-    blocks.back().plan = &last;
-  }
+  gather_messages(chain, spec, strategy.tensor, plans);
   add_programs(blocks, strategy, device, plan);
   return plan;
 }
@@ -198,6 +230,7 @@ StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const S
     const Units units = units_of(bounds, part_of(shape, {stage_index, chunk}));
     const bool cut = cuts_messages(strategy) && strategy.tensor > 1;
     const ChunkSpec spec{.units = units,
+                         .stage = stage_index,
                          .embedding_user = embedding_user,
                          .gathers_input = cut && sends(shape, {stage_index, chunk}, -1),
                          .gathers_gradient = cut && sends(shape, {stage_index, chunk}, 1)};
@@ -225,7 +258,7 @@ StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const S
 std::vector<int> deal_layers(const models::Model& model, const Strategy& strategy,
                              const cost::Device& device) {
   const Chain chain = make_chain(model, strategy, device);
-  return deal({running_sums(layer_times(chain))}, chain.encoder_layers, strategy);
+  return deal({running_sums(layer_times(chain, strategy))}, chain.encoder_layers, strategy);
 }
 
 namespace {
@@ -311,7 +344,7 @@ std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& s
                                    const cost::Device& device) {
   const Chain chain = make_chain(model, strategy, device);
   const std::vector<int> counts =
-      deal({running_sums(layer_times(chain))}, chain.encoder_layers, strategy);
+      deal({running_sums(layer_times(chain, strategy))}, chain.encoder_layers, strategy);
   return plan_with(chain, counts, strategy, device);
 }
 
@@ -326,7 +359,7 @@ std::vector<std::vector<StagePlan>> plan_stages(const models::Model& model,
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
     const int rank = static_cast<int>(kind) % variants;
     chains.push_back(make_chain(model, strategy, kinds[kind], variants > 1 ? rank : -1));
-    sums.push_back(running_sums(layer_times(chains.back())));
+    sums.push_back(running_sums(layer_times(chains.back(), strategy)));
   }
   std::vector<Sums> by_stage;
   for (const std::vector<int>& here : present) {

@@ -18,6 +18,7 @@ namespace tsim::strategies {
 struct ChunkPlan {
   int first_layer = 0;  // of all layers, encoder and decoder counted on
   int layers = 0;
+  int fully = 0, selectively = 0;  // of these, recomputed
   bool embedding = false, head = false;
   Program forward;
   Program backward;
@@ -28,6 +29,7 @@ struct ChunkPlan {
   Bytes input, output;    // activations from the chunk before and to the one after
   Bytes activations;      // kept from forward to backward, one micro-batch
   Bytes logits;           // the same, of the loss
+  Bytes elsewhere;        // of one micro-batch, kept on the host or on another stage's device
   Bytes weight_activations, weight_logits;  // kept from input_grad to weight_grad
   Bytes forward_workspace, backward_workspace;
 };

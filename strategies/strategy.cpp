@@ -13,6 +13,17 @@ std::string_view name_of(Recompute recompute) {
   return "";
 }
 
+std::string_view name_of(RecomputeMethod method) {
+  switch (method) {
+    case RecomputeMethod::every: return "every";
+    case RecomputeMethod::uniform: return "uniform";
+    case RecomputeMethod::block: return "block";
+    case RecomputeMethod::list: return "list";
+    case RecomputeMethod::fit: return "fit";
+  }
+  return "";
+}
+
 std::string_view name_of(GradientSync sync) {
   switch (sync) {
     case GradientSync::automatic: return "auto";

@@ -13,6 +13,7 @@
 #include "models/kernel.hpp"
 #include "models/stored_format.hpp"
 #include "models/units.hpp"
+#include "strategies/offload.hpp"
 #include "strategies/pipeline_order.hpp"
 #include "strategies/tensor/tensor_split.hpp"
 #include "strategies/zero.hpp"
@@ -22,6 +23,12 @@ namespace tsim::strategies {
 /// Which activations are computed again in the backward [arXiv:2205.05198, sec. 5].
 enum class Recompute : std::uint8_t { none, selective, full };
 std::string_view name_of(Recompute recompute);
+
+/// Which layers recompute: every one, a few of which keep one input together (uniform), the first
+/// ones of each chunk (block), those listed, or as many as memory demands (fit). Names as in
+/// Megatron-LM's --recompute-method.
+enum class RecomputeMethod : std::uint8_t { every, uniform, block, list, fit };
+std::string_view name_of(RecomputeMethod method);
 
 /// How layers are dealt to stages: the same number each, balanced by time, balanced by time as far
 /// as memory allows, or as listed.
@@ -114,7 +121,14 @@ struct Strategy {
   LayerSplit split = LayerSplit::balanced;
   std::vector<int> layers_per_stage;  // with LayerSplit::list
   int encoder_stages = 0;  // of an encoder-decoder: stages of the encoder alone; 0: any cut
-  Recompute recompute = Recompute::none;
+  Recompute recompute = Recompute::none;  // of the layers that recompute
+  RecomputeMethod recompute_method = RecomputeMethod::every;
+  int recompute_layers = 0;         // of a group (uniform), or the first ones of a chunk (block)
+  std::vector<int> recompute_list;  // layers of the model, from 0 (list)
+  std::vector<Recompute> recompute_by_layer;  // what fits, once it has been found (fit)
+  bool partition_activations = false;         // kept inputs of layers are cut over the tensor ranks
+  int loss_chunks = 1;  // parts of the tokens that logits and their gradients exist for in turn
+  int tiling = 1;       // parts of a block whose weights are gathered one after another (ZeRO 3)
   models::Fusion fusion = models::Fusion::framework;
   bool flash_attention = false;
   Optimizer optimizer = Optimizer::adam;
@@ -122,6 +136,7 @@ struct Strategy {
   bool loss_scaling = false;      // gradients are unscaled and looked through for infinities
   Precision precision;
   Zero zero;
+  Offload offload;
   GradientSync gradient_sync = GradientSync::automatic;
   bool across_every = true;  // with sync of every micro-batch: over all groups of shards each time
   bool overlap_parameters = false;  // ZeRO 1, 2: weights are gathered block by block before the

@@ -57,13 +57,13 @@ std::vector<Which> programs_of(const PipelineOrder& order) {
   return used;
 }
 
-PipelineOrder pipeline_order(const BuildInput& input) {
+}  // namespace
+
+PipelineOrder iteration_order(const BuildInput& input) {
   const PipelineShape shape = shape_of(input.strategy, input.micro_batches);
   if (!input.training) { return forward_orders(shape); }
   return order_of(input.strategy, input.micro_batches, order_costs(input, shape));
 }
-
-}  // namespace
 
 TaskBuilder::TaskBuilder(const BuildInput& input)
     : input_(input),
@@ -72,7 +72,7 @@ TaskBuilder::TaskBuilder(const BuildInput& input)
       replicas_(input.folded.data ? 1 : replica_count(input.strategy)),
       tensor_(input.folded.tensor ? 1 : input.strategy.tensor),
       shape_(shape_of(input.strategy, input.micro_batches)),
-      order_(pipeline_order(input)),
+      order_(iteration_order(input)),
       meets_(input.strategy.batched_p2p && !find_deadlock(shape_, order_, true)),
       table_(input.topology, input.router, input.strategy),
       last_exits_(index(input.strategy.pipeline * replicas_)),
@@ -91,6 +91,7 @@ TaskBuilder::TaskBuilder(const BuildInput& input)
   last_sync_.assign(slots, kNoTask);
   embedding_sync_.assign(slots, kNoTask);
   optimizer_step_.assign(slots, kNoTask);
+  host_pieces_.resize(slots);
 }
 
 TaskGraph TaskBuilder::build() && {
@@ -135,7 +136,8 @@ void TaskBuilder::make_ranks() {
                      (input_.folded.tensor ? strategy_.tensor : 1);
   for (int stage = 0; stage < strategy_.pipeline; ++stage) {
     const StagePlan& plan = input_.stages[index(stage)];
-    const StateBytes states = state_bytes(plan.elements, strategy_, plan.whole, plan.shapes);
+    const StateBytes states = states_on_device(
+        state_bytes(plan.elements, strategy_, plan.whole, plan.shapes), strategy_, plan.whole);
     Bytes buffers;  // one message in, one out
     if (strategy_.pipeline > 1) {
       for (const ChunkPlan& chunk : plan.chunks) {
@@ -148,6 +150,7 @@ void TaskBuilder::make_ranks() {
                                        {MemoryClass::buffers, buffers, {}},
                                        {MemoryClass::reserved, {}, {}}};
     if (input_.training) {
+      resident.push_back({MemoryClass::activations, kept_for_others(stage), {}});
       resident.push_back({MemoryClass::gradients, states.gradients, {}});
       resident.push_back({MemoryClass::optimizer, states.optimizer, {}});
     }

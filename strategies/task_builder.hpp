@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <map>
 #include <span>
 #include <string>
@@ -44,6 +45,9 @@ struct ResolvedProgram {
   std::vector<ResolvedStep> steps;
 };
 
+/// "gradients to host".
+std::string copy_text(const Communication& copy, Phase phase);
+
 class TaskBuilder {
  public:
   explicit TaskBuilder(const BuildInput& input);
@@ -71,6 +75,10 @@ class TaskBuilder {
   void step_now(int stage, int replica);
   // task_builder_comms.cpp: what crosses ranks
   ResolvedStep resolve_comm(const Step& step, int stage, int replica);
+  std::vector<int> peer_stages(Stream way, int stage) const;
+  void follow_swap(const Step& step, const StepTasks& tasks, int row, const Action& action);
+  int most_in_flight(int stage) const;
+  Bytes kept_for_others(int stage) const;
   void send(const Stamped& from, int stage, int replica, const Action& action);
   struct Hop {
     Seat from, to;
@@ -93,6 +101,23 @@ class TaskBuilder {
   std::vector<std::uint32_t> replica_slots(int stage, int tensor) const;
   GroupCopies holders(int stage, int tensor) const;
   void step_optimizer(int stage);
+  // task_builder_host.cpp: what the host does
+  struct HostPiece {
+    TaskId gradient = kNoTask;  // its copy to the host
+    std::int64_t elements = 0;  // of all shards
+  };
+  struct HostQueue {
+    Place place;
+    TaskId stepped = kNoTask;                                  // the piece before
+    std::array<TaskId, 3> written{kNoTask, kNoTask, kNoTask};  // of the pieces before, in turn
+  };
+  void note_gradients(const StepTasks& copies, std::int64_t elements, int row);
+  TaskId step_on_host(int stage, int replica, int tensor);
+  TaskId step_piece(const HostPiece& piece, std::size_t number, HostQueue& queue);
+  TaskId host_step_task(std::int64_t elements, const Place& place,
+                        std::initializer_list<TaskId> before);
+  TaskId host_copy_task(const Communication& copy, const Place& place, Phase phase);
+  std::uint32_t host_work(std::int64_t elements, int rank);
   std::uint32_t group(std::vector<std::uint32_t> slots);
 
   /// Kinds of device that are told apart; each has its own entry in the graph's computes.
@@ -162,6 +187,11 @@ class TaskBuilder {
   std::vector<TaskId> last_sync_;       // by slot: last gradient communication
   std::vector<TaskId> embedding_sync_;  // by slot
   std::vector<TaskId> optimizer_step_;  // by slot
+  /// Activations on their way out: by row, chunk, micro-batch and block.
+  std::map<std::array<int, 4>, StepTasks> swapped_out_;
+  std::vector<std::vector<HostPiece>> host_pieces_;                      // by slot
+  std::map<std::pair<std::int64_t, int>, std::uint32_t> steps_on_host_;  // by elements and node
+  std::map<std::pair<Stream, std::uint32_t>, TaskId> last_host_task_;    // by slot: in its queue
 };
 
 }  // namespace tsim::strategies

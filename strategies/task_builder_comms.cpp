@@ -23,6 +23,13 @@ std::string at_stage(std::string_view what, int stage) {
 
 }  // namespace
 
+/// From a stage to the one that keeps activations for it, or back.
+std::vector<int> TaskBuilder::peer_stages(Stream way, int stage) const {
+  const int keeper = keeper_of(strategy_, stage);
+  if (way == Stream::copy_in) { return {keeper, stage}; }
+  return {stage, keeper};
+}
+
 /// A communication of one replica: over groups of its tensor slots, or, for each slot, with other
 /// replicas or the host.
 ResolvedStep TaskBuilder::resolve_comm(const Step& step, int stage, int replica) {
@@ -38,8 +45,10 @@ ResolvedStep TaskBuilder::resolve_comm(const Step& step, int stage, int replica)
     resolved.leader = together.front();
   }
   const int count = of_tensor ? group_count(resolved.slots, tensor_) : tensor_;
-  const std::string label =
-      at_stage(std::string(name_of(c.stream)) + " " + std::string(name_of(c.op)), stage);
+  const std::string what = is_copy(c.group.axis) || c.group.axis == GroupAxis::peer
+                               ? copy_text(c, step.phase)
+                               : std::string(name_of(c.stream)) + " " + std::string(name_of(c.op));
+  const std::string label = at_stage(what, stage);
   for (int i = 0; i < count; ++i) {
     std::vector<std::uint32_t> slots;
     for (const int r : together) {
@@ -50,8 +59,13 @@ ResolvedStep TaskBuilder::resolve_comm(const Step& step, int stage, int replica)
     const int tensor = of_tensor ? members(c.group, i).front() : i;
     const CommKey key{c.stream, c.op, c.group,
                       (stage * replica_count(strategy_) + number) * strategy_.tensor + i, c.size};
-    GroupCopies copies = group_copies(layout_, input_.folded, {tensor, replica, stage}, c.group);
-    if (c.op == CollectiveOp::send_recv) { close_rings(copies); }
+    const Place place{tensor, replica, stage};
+    const bool to_peer = c.group.axis == GroupAxis::peer;
+    GroupCopies copies =
+        to_peer ? stage_copies(layout_, input_.folded, place, peer_stages(c.stream, stage))
+                : group_copies(layout_, input_.folded, place, c.group);
+    const bool ring = c.op == CollectiveOp::send_recv && !to_peer && !is_copy(c.group.axis);
+    if (ring) { close_rings(copies); }
     resolved.work.push_back(table_.comm(builder_.graph, key, label, copies));
     resolved.group.push_back(group(std::move(slots)));
   }
@@ -249,6 +263,10 @@ void TaskBuilder::step_optimizer(int stage) {
   for (int t = 0; t < tensor_; ++t) {
     for (int d = 0; d < replicas_; ++d) {
       const auto me = static_cast<std::uint32_t>(slot(stage, d, t));
+      if (steps_on_host(strategy_)) {
+        optimizer_step_[me] = step_on_host(stage, d, t);
+        continue;
+      }
       const TaskId id = builder_.add({.work = work + kind_of(stage, d, t),
                                       .place = me,
                                       .kind = TaskKind::compute,

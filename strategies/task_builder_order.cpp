@@ -27,6 +27,8 @@ StepTasks TaskBuilder::add_step(const ResolvedProgram& resolved, std::size_t ste
     task.stream = step.comm.stream;
     const StepTasks tasks = add_comm(r, task, row);
     if (!reads_input(step)) { follow(tasks, step.phase, step.comm.stream, row); }
+    if (step.swap != 0) { follow_swap(step, tasks, row, action); }
+    if (step.to_host > 0) { note_gradients(tasks, step.to_host, row); }
     return tasks;
   }
   task.kind = TaskKind::compute;

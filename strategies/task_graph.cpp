@@ -14,8 +14,9 @@ std::string_view name_of(Phase phase) {
 }
 
 std::string_view name_of(Stream stream) {
-  constexpr std::array<std::string_view, 8> kNames{"compute", "tp", "dp",      "pp",
-                                                   "cp",      "ep", "copy in", "copy out"};
+  constexpr std::array<std::string_view, 11> kNames{"compute", "tp",       "dp",       "pp",
+                                                    "cp",      "ep",       "copy in",  "copy out",
+                                                    "host",    "drive in", "drive out"};
   return kNames[static_cast<std::size_t>(stream)];
 }
 

@@ -30,8 +30,21 @@ enum class Phase : std::uint8_t {
 };
 std::string_view name_of(Phase phase);
 
-/// Queues of a rank: one for compute, one per kind of communicator, two for copies.
-enum class Stream : std::uint8_t { compute, tp, dp, pp, cp, ep, copy_in, copy_out };
+/// Queues of a rank: one for compute, one per kind of communicator, two for copies; and, on its
+/// host, one for the processors and two for the drives.
+enum class Stream : std::uint8_t {
+  compute,
+  tp,
+  dp,
+  pp,
+  cp,
+  ep,
+  copy_in,
+  copy_out,
+  host,
+  drive_in,
+  drive_out
+};
 std::string_view name_of(Stream stream);
 
 /// Memory classes of a report, in the order it prints them.

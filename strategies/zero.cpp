@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "strategies/offload.hpp"
 #include "strategies/strategy.hpp"
 
 namespace tsim::strategies {
@@ -32,18 +33,22 @@ int shard_count(const Strategy& s) {
 }
 
 bool syncs_every(const Strategy& s) {
-  return s.gradient_sync == GradientSync::automatic ? s.zero.stage >= 2
+  return s.gradient_sync == GradientSync::automatic ? s.zero.stage >= 2 || steps_on_host(s)
                                                     : s.gradient_sync == GradientSync::every;
 }
 
 bool sends_in_programs(const Strategy& s) {
+  if (steps_on_host(s)) { return true; }
   if (replica_count(s) == 1) { return false; }
   const bool grouped = s.zero.stage > 0 && shard_count(s) < replica_count(s);
   return s.zero.stage >= 2 || syncs_every(s) || grouped;
 }
 
-std::vector<GradientSend> gradient_sends(const Strategy& s, bool across) {
+namespace {
+
+std::vector<GradientSend> replica_sends(const Strategy& s, bool across) {
   const int all = replica_count(s);
+  if (all == 1) { return {}; }
   const double bytes = wire_bytes(s.zero.gradient_bits, s.precision.reduction);
   if (s.zero.stage == 0) { return {send(CollectiveOp::all_reduce, neighbours(all), bytes)}; }
   const int shards = shard_count(s);
@@ -61,6 +66,17 @@ std::vector<GradientSend> gradient_sends(const Strategy& s, bool across) {
   if (shards < all && across) {
     sends.push_back(send(CollectiveOp::all_reduce, across_groups(s, shards),
                          static_cast<double>(size_of(s.precision.reduction)) / shards));
+  }
+  return sends;
+}
+
+}  // namespace
+
+std::vector<GradientSend> gradient_sends(const Strategy& s, bool across) {
+  std::vector<GradientSend> sends = replica_sends(s, across);
+  if (steps_on_host(s)) {
+    sends.push_back({host_copy(GroupAxis::host_memory, Stream::copy_out),
+                     static_cast<double>(size_of(s.precision.gradient)) / shard_count(s)});
   }
   return sends;
 }

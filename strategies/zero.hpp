@@ -49,7 +49,8 @@ struct GradientSend {
 
 /// From every replica's sum to the shards or the whole sum: an all-reduce; or a reduce-scatter,
 /// then an all-reduce between the groups that hold other copies. Quantised gradients take two
-/// all-to-alls, inside a secondary group and between them, with a sum after each.
+/// all-to-alls, inside a secondary group and between them, with a sum after each. At last, the
+/// shard is copied out where the host steps the optimizer.
 /// `across`: with the sum over other groups.
 std::vector<GradientSend> gradient_sends(const Strategy& strategy, bool across);
 

@@ -18,6 +18,14 @@ std::vector<std::string> overrides(const RunOptions& options) {
   return texts;
 }
 
+/// "the host of node 0 needs 1.2 TiB and has 1.0 TiB (parameters 35.0 GiB, ...)"
+void explain_host_misfit(const sim::HostReport& h, std::ostream& err) {
+  err << "tsim: the host of node " << h.node << " needs " << format(sim::total(h)) << " and has "
+      << format(h.capacity) << " (parameters " << format(h.parameters) << ", gradients "
+      << format(h.gradients) << ", optimizer " << format(h.optimizer) << ", activations "
+      << format(h.activations) << ")\n";
+}
+
 /// "rank 0 needs 93.1 GiB, h100-sxm has 80.0 GiB (parameters 35.0 GiB, ...)"
 void explain_misfit(const sim::Report& r, std::ostream& err) {
   const sim::KindReport& tightest = r.kinds[r.tightest];
@@ -80,7 +88,8 @@ int run_command(const RunOptions& options, std::ostream& out, std::ostream& err)
   (options.json ? print_json : print_text)(answers, out);
   const sim::Report& first = answers.front().report;
   if (first.fits) { return 0; }
-  explain_misfit(first, err);
+  if (!first.kinds[first.tightest].fits) { explain_misfit(first, err); }
+  if (first.host && !first.host->fits) { explain_host_misfit(*first.host, err); }
   return kNoAnswer;
 }
 

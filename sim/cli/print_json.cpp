@@ -34,6 +34,9 @@ Json stages_json(const Report& r) {
                     {"communication_s", s.times.communication.value},
                     {"micro_batches_in_flight", s.in_flight},
                     {"peak_memory", memory_json(s.peak)}});
+    if (s.fully + s.selectively > 0) {
+      list.back()["recompute"] = {{"full", s.fully}, {"selective", s.selectively}};
+    }
   }
   return list;
 }
@@ -49,6 +52,18 @@ Json kinds_json(const Report& r) {
                     {"capacity_bytes", kind.capacity.value}});
   }
   return list;
+}
+
+Json host_json(const sim::HostReport& h) {
+  return {{"node", h.node},
+          {"fits", h.fits},
+          {"parameters_bytes", h.parameters.value},
+          {"gradients_bytes", h.gradients.value},
+          {"optimizer_bytes", h.optimizer.value},
+          {"activations_bytes", h.activations.value},
+          {"total_bytes", sim::total(h).value},
+          {"drives_bytes", h.drives.value},
+          {"capacity_bytes", h.capacity.value > 0 ? Json(h.capacity.value) : Json(nullptr)}};
 }
 
 Json communications_json(const Report& r) {
@@ -181,6 +196,7 @@ Json report_json(const Answer& a) {
                     {"allowance_bytes", r.allowance.value},
                     {"capacity_bytes", r.capacity.value},
                     {"hints", r.hints}};
+  if (r.host) { json["memory"]["host"] = host_json(*r.host); }
   if (r.kinds.size() > 1) { json["memory"]["kinds"] = kinds_json(r); }
   if (!r.lookups.empty()) { json["kernel_times"] = lookups_json(r); }
   json["simulated"] = {{"ranks", r.simulated_ranks}, {"tasks", r.tasks}};

@@ -20,6 +20,36 @@ std::string count(std::int64_t n, const std::string& what) {
   return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
 }
 
+/// "full", or of some layers "block 4 full".
+std::string recompute_text(const strategies::Strategy& s) {
+  using strategies::RecomputeMethod;
+  const std::string kind(name_of(s.recompute));
+  const std::string method(name_of(s.recompute_method));
+  switch (s.recompute_method) {
+    case RecomputeMethod::every: return kind;
+    case RecomputeMethod::fit: return method;
+    case RecomputeMethod::list:
+      return kind + " (" + count(std::ssize(s.recompute_list), "layer") + ")";
+    case RecomputeMethod::uniform:
+    case RecomputeMethod::block:
+      return kind + " (" + method + " of " + count(s.recompute_layers, "layer") + ")";
+  }
+  return kind;
+}
+
+/// "optimizer cpu, activations peer".
+std::string offload_text(const strategies::Offload& o) {
+  std::string text;
+  const auto add = [&text](const char* what, std::string_view at) {
+    if (at == "none") { return; }
+    text += (text.empty() ? "" : ", ") + std::string(what) + " " + std::string(at);
+  };
+  add("optimizer", name_of(o.optimizer));
+  add("parameters", name_of(o.parameters));
+  add("activations", name_of(o.activations));
+  return text;
+}
+
 std::string layout_text(const Scenario& s) {
   std::string text = "TP " + std::to_string(s.strategy.tensor) + " x PP " +
                      std::to_string(s.strategy.pipeline) + " x DP " +
@@ -31,9 +61,7 @@ std::string layout_text(const Scenario& s) {
   }
   if (s.strategy.zero.stage > 0) { text += ", ZeRO " + std::to_string(s.strategy.zero.stage); }
   if (s.strategy.sequence_parallel) { text += ", sequence parallel"; }
-  if (s.workload.training) {
-    text += ", recompute " + std::string(strategies::name_of(s.strategy.recompute));
-  }
+  if (s.workload.training) { text += ", recompute " + recompute_text(s.strategy); }
   return text;
 }
 
@@ -73,6 +101,9 @@ void print_head(const Answer& a, std::ostream& out) {
       << " parameters\n"
       << "  devices    " << devices_text(r) << ", " << count(s.cluster.nodes, "node") << "\n"
       << "  layout     " << layout_text(s) << "\n"
+      << (offload_text(s.strategy.offload).empty()
+              ? ""
+              : "  offload    " + offload_text(s.strategy.offload) + "\n")
       << places_text(s) << slices_text(r) << "  batch      " << s.workload.global_batch
       << " samples, " << micro_batches(s)
       << (micro_batches(s) == 1 ? " micro-batch" : " micro-batches") << " of "
@@ -159,6 +190,41 @@ void print_stages(const Report& r, std::ostream& out) {
   }
   out << "\nStages (one rank of each; memory at its peak; other: buffers, workspace, reserved)\n";
   print_table(out, columns, rows);
+}
+
+/// Where layers differ in it.
+void print_recompute(const Answer& a, std::ostream& out) {
+  using strategies::RecomputeMethod;
+  const RecomputeMethod method = a.scenario->strategy.recompute_method;
+  if (method == RecomputeMethod::every || method == RecomputeMethod::uniform) { return; }
+  std::vector<std::vector<std::string>> rows;
+  for (const StageReport& stage : a.report.stages) {
+    rows.push_back({std::to_string(stage.stage), std::to_string(stage.fully),
+                    std::to_string(stage.selectively),
+                    std::to_string(stage.layers - stage.fully - stage.selectively)});
+  }
+  out << "\nRecomputation (layers)\n";
+  print_table(out,
+              {{"stage", Align::right},
+               {"full", Align::right},
+               {"selective", Align::right},
+               {"none", Align::right}},
+              rows);
+}
+
+void print_host(const Report& r, std::ostream& out) {
+  if (!r.host) { return; }
+  const sim::HostReport& h = *r.host;
+  out << "\nHost memory (the fullest node: " << h.node << ")\n";
+  print_table(out,
+              {{"parameters", Align::right},
+               {"gradients", Align::right},
+               {"optimizer", Align::right},
+               {"activations", Align::right},
+               {"total", Align::right},
+               {"on drives", Align::right}},
+              {{format(h.parameters), format(h.gradients), format(h.optimizer),
+                format(h.activations), format(sim::total(h)), format(h.drives)}});
 }
 
 void print_parameter_bytes(const Report& r, std::ostream& out) {
@@ -274,6 +340,12 @@ void print_verdict(const Report& r, std::ostream& out) {
   }
 }
 
+void print_host_verdict(const Report& r, std::ostream& out) {
+  if (!r.host || r.host->capacity.value == 0) { return; }
+  out << (r.host->fits ? "Fits" : "Does not fit") << ": the host of node " << r.host->node
+      << " needs " << format(sim::total(*r.host)) << " of " << format(r.host->capacity) << "\n";
+}
+
 void print_comparison(const std::vector<Answer>& answers, std::ostream& out) {
   std::vector<std::vector<std::string>> rows;
   for (const Answer& a : answers) {
@@ -302,6 +374,8 @@ void print_text(const std::vector<Answer>& answers, std::ostream& out) {
   print_head(first, out);
   print_figures(first, out);
   print_stages(first.report, out);
+  print_recompute(first, out);
+  print_host(first.report, out);
   print_parameter_bytes(first.report, out);
   print_communications(first.report, out);
   print_traffic(first, out);
@@ -309,6 +383,7 @@ void print_text(const std::vector<Answer>& answers, std::ostream& out) {
   print_lookups(first.report, out);
   if (answers.size() > 1) { print_comparison(answers, out); }
   print_verdict(first.report, out);
+  print_host_verdict(first.report, out);
 }
 
 }  // namespace tsim::cli

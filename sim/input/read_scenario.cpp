@@ -62,7 +62,10 @@ Scenario read_one(const Json& document, const fs::path& file, Problems& problems
   check_scenario(s, stated_devices(cluster, problems), problems);
   check_async(s, problems);
   check_slices(s, problems);
-  if (problems.empty()) { s.cluster = build_cluster(std::move(cluster), cluster_place); }
+  if (problems.empty()) {
+    s.cluster = build_cluster(std::move(cluster), cluster_place);
+    check_hosts(s, problems);
+  }
   if (s.strategy.schedule == "terapipe" && s.cluster.devices.size() > 1) {
     cluster_place.fail("several kinds of device", "one with schedule \"terapipe\"");
   }

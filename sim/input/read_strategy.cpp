@@ -6,6 +6,7 @@
 
 #include "sim/input/read_async.hpp"
 #include "sim/input/read_precision.hpp"
+#include "sim/input/read_savers.hpp"
 #include "sim/input/read_schedule.hpp"
 #include "sim/input/read_slices.hpp"
 #include "sim/input/read_stage_order.hpp"
@@ -23,11 +24,9 @@ using strategies::Fidelity;
 using strategies::GradientSync;
 using strategies::LayerSplit;
 using strategies::Optimizer;
-using strategies::Recompute;
 using strategies::Strategy;
 
 constexpr Range kDegree{1, 1'000'000};
-constexpr std::array kRecomputes{Recompute::none, Recompute::selective, Recompute::full};
 constexpr std::array kFusions{models::Fusion::none, models::Fusion::framework,
                               models::Fusion::full};
 constexpr std::array kOptimizers{Optimizer::adam,         Optimizer::adamw, Optimizer::sgd,
@@ -151,7 +150,7 @@ Strategy read_strategy(const Place& strategy, const Place& precision,
   read_layers(in.take("layers"), s);
   s.encoder_stages =
       static_cast<int>(read_count(in.take("encoder_stages"), kDegree, s.encoder_stages));
-  s.recompute = read_choice<Recompute>(in.take("recompute"), kRecomputes, s.recompute);
+  read_savers(in, s);
   s.fusion = read_choice<models::Fusion>(in.take("fusion"), kFusions, s.fusion);
   s.flash_attention = read_flag(in.take("flash_attention"), s.flash_attention);
   s.sequence_parallel = read_flag(in.take("sequence_parallel"), s.sequence_parallel);

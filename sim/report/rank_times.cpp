@@ -59,7 +59,9 @@ std::vector<RankTimes> rank_times(const TaskGraph& graph, const Timeline& timeli
   std::vector<std::vector<Interval>> comm(graph.ranks.size());
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
-    auto& lists = task.kind == TaskKind::compute ? compute : comm;
+    const bool on_device =
+        task.kind == TaskKind::compute && task.stream != strategies::Stream::host;
+    auto& lists = on_device ? compute : comm;
     for (const std::uint32_t rank : members(graph, task)) {
       lists[rank].push_back({timeline.start[t], timeline.end[t]});
     }

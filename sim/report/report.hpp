@@ -20,6 +20,16 @@ struct RankTimes {
   Seconds communication;  // union of its communications, hidden ones included
 };
 
+/// What one node holds outside its devices' memory.
+struct HostReport {
+  int node = 0;
+  Bytes parameters, gradients, optimizer, activations;
+  Bytes drives;    // on its drives
+  Bytes capacity;  // of its memory; 0: not known
+  bool fits = true;
+};
+Bytes total(const HostReport& host);  // of its memory
+
 struct StageReport {
   int stage = 0;
   int first_rank = 0;  // global rank of the simulated rank that is heaviest in memory
@@ -28,7 +38,8 @@ struct StageReport {
   RankTimes times;       // of the stage's rank that ends last
   MemoryByClass peak{};  // at the rank's peak instant
   std::int64_t parameters = 0;
-  int in_flight = 0;  // most micro-batches (of one chunk) held at once
+  int fully = 0, selectively = 0;  // layers that recompute
+  int in_flight = 0;               // most micro-batches (of one chunk) held at once
 };
 
 /// Share of the critical path by what runs on it.
@@ -122,8 +133,9 @@ struct Report {
   std::optional<AsyncReport> async;    // of workers with parameter servers: `step` is then the time
                                        // of all their iterations, throughput the steady state's
   std::optional<Straggler> straggler;  // none when no rank is slow
+  std::optional<HostReport> host;      // the fullest, when something is offloaded to hosts
   std::optional<Seconds> closed_form;  // none when the schedule has no formula
-  std::vector<Lookup> lookups;  // kernels, longest first; none when nothing was measured
+  std::vector<Lookup> lookups;         // kernels, longest first; none when nothing was measured
   std::size_t tasks = 0;
   std::size_t simulated_ranks = 0;
 };

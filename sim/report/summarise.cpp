@@ -5,6 +5,7 @@
 
 #include "sim/critical_path.hpp"
 #include "sim/memory_trace.hpp"
+#include "sim/report/host_memory.hpp"
 #include "sim/report/memory_verdict.hpp"
 #include "sim/report/rank_times.hpp"
 #include "sim/report/report.hpp"
@@ -94,7 +95,11 @@ void add_stages(const Simulation& s, const std::vector<RankTimes>& times,
     row.stage = s.graph.ranks[rank].stage;
     row.contents = contents(plan);
     row.parameters = plan.elements;
-    for (const auto& chunk : plan.chunks) { row.layers += chunk.layers; }
+    for (const auto& chunk : plan.chunks) {
+      row.layers += chunk.layers;
+      row.fully += chunk.fully;
+      row.selectively += chunk.selectively;
+    }
     row.in_flight = most_in_flight(tasks[rank], s.graph);
   }
 }
@@ -209,6 +214,7 @@ void add_communications(const Simulation& s, Report& report) {
 /// "backward", "forward (tp)".
 std::string path_text(const PathShare& share) {
   std::string phase(strategies::name_of(share.phase));
+  if (share.stream == strategies::Stream::host) { return phase + " on the host"; }
   if (share.kind == TaskKind::compute) { return phase; }
   return share.phase <= strategies::Phase::weight_grad
              ? std::string(strategies::name_of(share.stream)) + " communication, " + phase
@@ -287,6 +293,7 @@ Report summarise(const Scenario& scenario, const Simulation& simulation) {
   add_communications(simulation, report);
   report.traffic = traffic(simulation.graph, scenario.cluster.topology.channels);
   add_verdict(scenario, simulation.graph, peaks, report);
+  add_host_memory(scenario, simulation, report);
   add_parameter_bytes(scenario, simulation, report);
   add_critical_path(simulation, report);
   const cost::Device& device = scenario.cluster.devices.front();

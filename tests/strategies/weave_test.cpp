@@ -53,7 +53,7 @@ std::vector<std::int64_t> held(const Program& program) {
 
 TEST_CASE("a block is gathered while the one before it computes") {
   const auto pieces = one_second();
-  const std::vector<WovenBlock> blocks(3, WovenBlock{&pieces, 100});
+  const std::vector<WovenBlock> blocks(3, WovenBlock{pieces, 100});
   const Program p = make_program(weave(blocks, Phase::forward, gathers_ahead(1)), {});
   REQUIRE(shape_of(p) == "ggcgcc");
   CHECK(p.steps[0].comm.size == 100_B);
@@ -67,7 +67,7 @@ TEST_CASE("a block is gathered while the one before it computes") {
 
 TEST_CASE("without prefetch every block waits for its own gather") {
   const auto pieces = one_second();
-  const std::vector<WovenBlock> blocks(3, WovenBlock{&pieces, 100});
+  const std::vector<WovenBlock> blocks(3, WovenBlock{pieces, 100});
   const Program p = make_program(weave(blocks, Phase::forward, gathers_ahead(0)), {});
   CHECK(shape_of(p) == "gcgcgc");
   CHECK(held(p) == std::vector<std::int64_t>{200, 200, 200});
@@ -75,7 +75,7 @@ TEST_CASE("without prefetch every block waits for its own gather") {
 
 TEST_CASE("what is kept whole or has stayed is not gathered") {
   const auto pieces = one_second();
-  const std::vector<WovenBlock> blocks{{&pieces, 100}, {&pieces, 0}, {&pieces, 100}};
+  const std::vector<WovenBlock> blocks{{pieces, 100}, {pieces, 0}, {pieces, 100}};
   GatherPlan plan = gathers_ahead(1);
   plan.first_is_here = true;
   CHECK(shape_of(make_program(weave(blocks, Phase::backward, plan), {})) == "cgcc");
@@ -85,7 +85,7 @@ TEST_CASE("what is kept whole or has stayed is not gathered") {
 
 TEST_CASE("gradients of a block are sent when they are complete, and nothing waits for them") {
   const auto pieces = one_second();
-  const std::vector<WovenBlock> blocks(2, WovenBlock{&pieces, 100});
+  const std::vector<WovenBlock> blocks(2, WovenBlock{pieces, 100});
   GatherPlan plan;
   plan.flushes = true;
   BucketLimits buckets{1'000'000, 1'000'000};

@@ -38,6 +38,9 @@ void check_context(const Check& check);
 /// How states are sharded over replicas (check_sharding.cpp).
 void check_zero(const Check& check);
 
+/// What is kept elsewhere, and what is computed again (check_offload.cpp).
+void check_offload(const Check& check);
+
 /// How layers are split over the tensor group (check_tensor_split.cpp).
 void check_tensor_split(const Check& check);
 

@@ -359,6 +359,7 @@ void check_scenario(const Scenario& scenario, std::int64_t devices, Problems& pr
   check_sequence_parallel(check);
   check_context(check);
   check_zero(check);
+  check_offload(check);
   check_mode(check);
   check_size(check);
 }

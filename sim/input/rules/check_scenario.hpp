@@ -23,4 +23,7 @@ std::int64_t tokens_of(const models::ModelConfig& model, const Workload& workloa
 /// `vocab` rounded up to a multiple of `multiple` * `tensor`.
 std::int64_t padded_vocab(std::int64_t vocab, std::int64_t multiple, std::int64_t tensor);
 
+/// Whether every node of the built cluster has the memory and drives that the strategy copies to.
+void check_hosts(const Scenario& scenario, Problems& problems);
+
 }  // namespace tsim::sim
