@@ -78,6 +78,12 @@ double causal_share(const BlockBuilder& b, std::int64_t keys) {
   return (before + (static_cast<double>(b.sequence) + 1) / 2) / static_cast<double>(keys);
 }
 
+/// Keys that model FLOPs count for each one that is there: of a slice, those after it, too.
+double counted_keys(const BlockBuilder& b, std::int64_t keys) {
+  return b.options.sample > 0 ? static_cast<double>(b.options.sample) / static_cast<double>(keys)
+                              : 1.0;
+}
+
 /// One kernel that never writes the scores; for the backward it keeps its operands, its result and
 /// one number per row [arXiv:2205.14135, alg. 1]. Masks are drawn again from their seed.
 TensorId add_flash_attention(BlockBuilder& b, const CoreSpec& spec, const Heads& h) {
@@ -85,14 +91,16 @@ TensorId add_flash_attention(BlockBuilder& b, const CoreSpec& spec, const Heads&
       b.activation(spec.name + ".context", {b.batch(), b.tokens(), heads(b), head_dim(b)});
   const TensorId lse = b.tensor(spec.name + ".logsumexp", {b.batch(), heads(b), b.tokens()},
                                 Role::statistic, DType::fp32);
+  const std::int64_t key_count = keys(h.key).size;
+  const double counted = counted_keys(b, key_count);
   Op op{.name = spec.name + ".flash",
         .kind = OpKind::flash_attention,
         .cls = OpClass::contraction,
         .part = Part::attention_core,
         .space = {b.batch(), heads(b), b.tokens(), keys(h.key), head_dim(b)},
         .reduced = 2,
-        .flops_per_point = 4,  // scores and weighted sum
-        .executed = spec.causal ? causal_share(b, keys(h.key).size) : 1.0,
+        .flops_per_point = 4 * counted,  // scores and weighted sum
+        .executed = (spec.causal ? causal_share(b, key_count) : 1.0) / counted,
         .inputs = {h.query, h.key, h.value},
         .outputs = {b.whole(y), b.whole(lse)},
         .saved = {h.query.tensor, y, lse}};
@@ -152,6 +160,7 @@ struct HeadProduct {
   Operand left, right;
   Shape shape;  // of the result
   Dim summed;
+  double counted = 1;  // see counted_keys()
 };
 TensorId add_head_product(BlockBuilder& b, const HeadProduct& p) {
   const TensorId y = b.activation(p.name, p.shape);
@@ -161,7 +170,8 @@ TensorId add_head_product(BlockBuilder& b, const HeadProduct& p) {
         .part = Part::attention_core,
         .space = joined(p.shape, {p.summed}),
         .reduced = 1,
-        .flops_per_point = 2,
+        .flops_per_point = 2 * p.counted,
+        .executed = 1 / p.counted,
         .inputs = {p.left, p.right},
         .outputs = {b.whole(y)},
         .saved = {p.left.tensor}};
@@ -178,7 +188,8 @@ TensorId add_core(BlockBuilder& b, const CoreSpec& spec, const Heads& h) {
                                     .left = h.query,
                                     .right = h.key,
                                     .shape = {b.batch(), heads(b), b.tokens(), key},
-                                    .summed = head_dim(b)});
+                                    .summed = head_dim(b),
+                                    .counted = counted_keys(b, key.size)});
   x = add_score_terms(b, spec, x, key);
   x = add_softmax(b, spec, x);
   x = add_dropout(b, spec.name + ".dropout", Part::attention_core, x, b.config.attention_dropout);
@@ -186,7 +197,8 @@ TensorId add_core(BlockBuilder& b, const CoreSpec& spec, const Heads& h) {
                               .left = b.whole(x),
                               .right = h.value,
                               .shape = {b.batch(), b.tokens(), heads(b), head_dim(b)},
-                              .summed = key});
+                              .summed = key,
+                              .counted = counted_keys(b, key.size)});
 }
 
 TensorId add_projection(BlockBuilder& b, const std::string& name, TensorId context) {

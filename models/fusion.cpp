@@ -12,7 +12,7 @@ std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 /// Operators in groups, and the edges between them.
 class Groups {
  public:
-  explicit Groups(const OpGraph& graph) : graph_(graph), group_of_(graph.ops.size()) {
+  explicit Groups(const OpGraph& graph) : group_of_(graph.ops.size()) {
     for (std::size_t op = 0; op < graph.ops.size(); ++op) {
       group_of_[op] = op;
       members_.push_back({static_cast<OpId>(op)});
@@ -91,7 +91,6 @@ class Groups {
     members_[b].clear();
   }
 
-  const OpGraph& graph_;
   std::vector<std::size_t> group_of_;
   std::vector<std::vector<OpId>> members_;
   std::vector<std::pair<OpId, OpId>> edges_;

@@ -68,6 +68,8 @@ struct BuildOptions {
   std::int64_t sequence = 0;          // 0: the model's default; a vision model's own always
   std::int64_t decoder_sequence = 0;  // 0: the same as `sequence`
   std::int64_t prefix = 0;  // tokens of the same sample that causal attention looks back at
+  std::int64_t sample = 0;  // tokens of the whole sample; 0: prefix and sequence. Model FLOPs of
+                            // attention count all of them as keys, as papers do for whole samples
   DType compute = DType::fp16;
   bool flash_attention = false;
   bool dropout = true;  // false: as if the probabilities were 0

@@ -10,8 +10,14 @@ namespace {
 
 constexpr std::int64_t kUnits = 64;  // pieces of a sequence that slices are made of, at most
 
-models::BuildOptions sliced(models::BuildOptions options, std::int64_t tokens,
+std::int64_t sample_of(const Scenario& s) {
+  return s.workload.sequence != 0 ? s.workload.sequence : s.model.sequence;
+}
+
+/// Options for one slice; those given are of whole samples of `sample` tokens.
+models::BuildOptions sliced(models::BuildOptions options, std::int64_t sample, std::int64_t tokens,
                             std::int64_t before) {
+  options.sample = sample;
   options.sequence = tokens;
   options.prefix = before;
   return options;
@@ -39,7 +45,8 @@ class SliceTimes {
   double operator()(std::int64_t tokens, std::int64_t before) const {
     models::ModelConfig one = scenario_.model;
     one.layers = 1;
-    const models::Model model = build_model(one, sliced(options_, tokens, before));
+    const models::Model model =
+        build_model(one, sliced(options_, sample_of(scenario_), tokens, before));
     const strategies::TensorSplit split = tensor_split(model, scenario_.strategy);
     double sum = 0;
     for (const models::Block& block : model.blocks) {
@@ -61,7 +68,7 @@ class SliceTimes {
 
 std::vector<std::int64_t> lengths(const Scenario& s, const models::BuildOptions& options) {
   if (!s.strategy.slice_tokens.empty()) { return s.strategy.slice_tokens; }
-  const std::int64_t sequence = s.workload.sequence != 0 ? s.workload.sequence : s.model.sequence;
+  const std::int64_t sequence = sample_of(s);
   const std::int64_t unit = unit_of(sequence, s.strategy);
   if (s.strategy.slices > 0) {
     const std::int64_t step = s.strategy.sequence_parallel ? s.strategy.tensor : 1;
@@ -86,7 +93,8 @@ Slices token_slices(const Scenario& scenario, const models::BuildOptions& option
   }
   std::int64_t before = 0;
   for (const std::int64_t tokens : slices.tokens) {
-    const models::Model model = build_model(scenario.model, sliced(options, tokens, before));
+    const models::Model model =
+        build_model(scenario.model, sliced(options, sample_of(scenario), tokens, before));
     slices.stages.push_back(plan_stages(model, alike, scenario.cluster.devices.front()));
     before += tokens;
   }

@@ -156,6 +156,14 @@ std::vector<int> along(bool folded, int simulated, int size) {
 
 }  // namespace
 
+namespace {
+
+/// Whether anything but tensor communication goes over the wires: a panel's owner sends it, others
+/// receive, so that what it meets there tells the ranks of a grid apart.
+bool has_other_traffic(const Strategy& s) { return s.pipeline > 1 || replica_count(s) > 1; }
+
+}  // namespace
+
 FoldedAxes foldable_axes(const Strategy& strategy, bool causal,
                          const std::vector<StagePlan>& stages, const cost::Topology& topology,
                          cost::Router& router) {
@@ -163,6 +171,7 @@ FoldedAxes foldable_axes(const Strategy& strategy, bool causal,
   for (const FoldedAxes axes :
        {FoldedAxes{true, true}, FoldedAxes{true, false}, FoldedAxes{false, true}}) {
     if (axes.data && is_uneven(strategy, causal)) { continue; }
+    if (axes.tensor && is_grid(strategy.grid) && has_other_traffic(strategy)) { continue; }
     if (AlikeCheck(axes, strategy, stages, topology, table).all_alike()) { return axes; }
   }
   return {};
