@@ -194,7 +194,7 @@ TEST_CASE("host memory and drives are places of the topology") {
 }
 
 TEST_CASE("nodes and devices of different kinds share a cluster") {
-  NodeDesign big = nvswitch_design(8, {{450e9, {}}}), small = nvswitch_design(4, {{300e9, {}}});
+  NodeDesign big = nvswitch_design(8, {{{450e9}, {}}}), small = nvswitch_design(4, {{{300e9}, {}}});
   for (DeviceDesign& device : small.devices) { device.kind = 1; }
   for (int i = 0; i < 8; ++i) { big.nics.push_back({{}, {{50e9}, {}}, {i}}); }
   small.nics.push_back({{}, {{25e9}, {}}, {0, 1, 2, 3}});

@@ -76,7 +76,9 @@ TEST_CASE("a cube mesh's bus bandwidth follows from one lane's for any number of
   Bench b = bench(dgx1(22.55e9));
   const std::array<std::pair<int, double>, 7> measured{
       {{2, 22.55}, {3, 45.14}, {4, 85.36}, {5, 37.17}, {6, 45.74}, {7, 87.01}, {8, 134.51}}};
-  for (const auto& [n, gbps] : measured) {
+  for (const auto& row : measured) {
+    const int n = row.first;
+    const double gbps = row.second;
     CAPTURE(n);
     CHECK(b.all_reduce_busbw("auto", first_devices(n), 1_GiB) == Approx(gbps * 1e9).epsilon(0.06));
   }

@@ -28,12 +28,12 @@ double bound(CollectiveOp op, Bench& b, int ranks, Bytes payload) {
 TEST_CASE("on one switch the bounds are those of bus bandwidth, and one latency") {
   constexpr double kAlpha = 3e-6, kTime = 240e6 / 300e9;
   Bench b(nvswitch_node(8, {300e9}, {kAlpha}));
-  for (const auto& [op, share] :
+  for (const auto& row :
        {std::pair{all_gather, 7.0 / 8}, std::pair{reduce_scatter, 7.0 / 8},
         std::pair{all_reduce, 14.0 / 8}, std::pair{all_to_all, 7.0 / 8}, std::pair{broadcast, 1.0},
         std::pair{reduce, 1.0}, std::pair{scatter, 7.0 / 8}, std::pair{gather, 7.0 / 8}}) {
-    CAPTURE(name_of(op));
-    CHECK(bound(op, b, 8, 240_MB) == Approx(kAlpha + share * kTime).epsilon(1e-9));
+    CAPTURE(name_of(row.first));
+    CHECK(bound(row.first, b, 8, 240_MB) == Approx(kAlpha + row.second * kTime).epsilon(1e-9));
   }
 }
 

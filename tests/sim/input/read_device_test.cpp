@@ -31,7 +31,9 @@ double teraflops(const char* device, DType dtype) {
 /// Every figure of a shipped file, that is every value with a digit, stands beside a source.
 void check_sources(const Json& json, const std::string& path) {
   CAPTURE(path);
-  for (const auto& [key, value] : json.items()) {
+  for (const auto& item : json.items()) {
+    const std::string& key = item.key();
+    const Json& value = item.value();
     if (key == "name" || key == "description" || key == "notes") { continue; }
     if (key == "measured") { continue; }  // a file whose points have sources of their own
     REQUIRE_MESSAGE(value.is_object(), key, " has no source");
