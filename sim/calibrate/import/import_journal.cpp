@@ -1,5 +1,6 @@
 // What tsim-measure wrote: one JSON object a line (docs/measure.md).
 #include <algorithm>
+#include <utility>
 
 #include "sim/calibrate/import/imported_points.hpp"
 #include "sim/input/json_reader.hpp"
@@ -57,56 +58,78 @@ class Clocks {
   int low_ = 0, high_ = 0;
 };
 
-}  // namespace
+/// Reads lines one by one.
+class JournalReader {
+ public:
+  explicit JournalReader(sim::Problems& problems) : problems_(problems) {}
 
-ImportedPoints import_journal(std::string_view text, sim::Problems& problems) {
-  ImportedPoints imported{.format = "measurements of tsim-measure"};
-  const std::vector<std::string_view> lines = lines_of(text);
-  Clocks clocks;
-  std::size_t skipped = 0;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::string place = "line " + std::to_string(i + 1);
-    const Json object = Json::parse(lines[i], nullptr, false);
+  void read(std::string_view line, std::size_t number) {
+    const std::string place = "line " + std::to_string(number);
+    const Json object = Json::parse(line, nullptr, false);
     if (!object.is_object()) {
-      problems.add({.path = place, .found = "no JSON object", .expected = "one on each line"});
-      continue;
+      problems_.add({.path = place, .found = "no JSON object", .expected = "one on each line"});
+    } else if (object.contains("tsim")) {
+      imported_.source = header_facts(object);
+    } else {
+      read_work(object, place);
     }
-    if (object.contains("tsim")) {
-      imported.source = header_facts(object);
-      continue;
+  }
+
+  ImportedPoints finish() && {
+    clocks_.add_to(imported_.source);
+    if (skipped_ > 0) {
+      imported_.remarks.push_back(std::to_string(skipped_) +
+                                  " lines without a time: the machine could not do them");
     }
-    const std::string work = object.contains("work") && object["work"].is_string()
-                                 ? object["work"].get<std::string>()
-                                 : std::string();
+    return std::move(imported_);
+  }
+
+ private:
+  void read_work(const Json& object, const std::string& place) {
+    const auto found = object.find("work");
+    const std::string work =
+        found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
     const std::optional<cost::Subject> subject = cost::subject_of(work);
     if (!subject) {
-      problems.add({.path = place,
-                    .found = "\"" + work + "\"",
-                    .expected = "a work line (tsim-measure --forms)"});
-      continue;
+      problems_.add({.path = place,
+                     .found = "\"" + work + "\"",
+                     .expected = "a work line (tsim-measure --forms)"});
+    } else if (time_at(object, "us").value <= 0) {
+      ++skipped_;
+    } else {
+      clocks_.note(object);
+      add_point(*subject, object);
     }
+  }
+
+  void add_point(const cost::Subject& subject, const Json& object) {
     const Seconds median = time_at(object, "us");
-    skipped += median.value > 0 ? 0 : 1;
-    if (median.value <= 0) { continue; }
     const Seconds low = time_at(object, "low");
     const Seconds high = time_at(object, "high");
     const auto count = object.value("count", Json(0));
-    clocks.note(object);
-    imported.points.push_back(
-        {*subject,
-         {.shape = subject->shape,
+    imported_.points.push_back(
+        {subject,
+         {.shape = subject.shape,
           .median = median,
           .low = low.value > 0 ? low : median,
           .high = high.value > 0 ? high : median,
           .cold = time_at(object, "cold_us"),
           .count = count.is_number_integer() ? std::max(0, count.get<int>()) : 0}});
   }
-  clocks.add_to(imported.source);
-  if (skipped > 0) {
-    imported.remarks.push_back(std::to_string(skipped) +
-                               " lines without a time: the machine could not do them");
-  }
-  return imported;
+
+  sim::Problems& problems_;
+  ImportedPoints imported_{.format = "measurements of tsim-measure"};
+  Clocks clocks_;
+  std::size_t skipped_ = 0;
+};
+
+}  // namespace
+
+ImportedPoints import_journal(std::string_view text, sim::Problems& problems) {
+  const std::vector<std::string_view> lines = lines_of(text);
+  JournalReader reader(problems);
+  for (std::size_t i = 0; i < lines.size(); ++i) { reader.read(lines[i], i + 1); }
+  return std::move(reader).finish();
 }
 
 }  // namespace tsim::calibrate

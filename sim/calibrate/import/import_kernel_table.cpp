@@ -62,9 +62,9 @@ class Table {
 
  private:
   const Json& list(const char* key) const {
-    static const Json kNone = Json::array();
+    static const Json none = Json::array();
     const auto at = document_.find(key);
-    return at != document_.end() && at->is_array() ? *at : kNone;
+    return at != document_.end() && at->is_array() ? *at : none;
   }
   static std::string digits(const Json& entry, const char* key) {
     return std::to_string(count(entry, key));

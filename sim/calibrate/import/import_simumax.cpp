@@ -50,9 +50,30 @@ double number_at(const Json& object, const char* key) {
 
 /// `key` of `object`; an empty object when it is none.
 const Json& member(const Json& object, const char* key) {
-  static const Json kNone = Json::object();
+  static const Json none = Json::object();
   const auto at = object.find(key);
-  return at != object.end() && at->is_object() ? *at : kNone;
+  return at != object.end() && at->is_object() ? *at : none;
+}
+
+/// The points of `efficiencies`; how many keys were of unknown form.
+std::size_t add_points(const Json& efficiencies, double peak, std::vector<ImportedPoint>& points) {
+  std::size_t unknown = 0;
+  for (const auto& [key, value] : efficiencies.items()) {
+    std::map<std::string, std::string> fields = fields_of(key);
+    const std::optional<cost::Subject> subject = subject_of(fields);
+    const double share = value.is_number() ? value.get<double>() : 0.0;
+    if (!subject || share <= 0) {
+      ++unknown;
+      continue;
+    }
+    double flops = 2;
+    for (const std::int64_t n : subject->shape) { flops *= static_cast<double>(n); }
+    const Seconds time{flops / (peak * share)};
+    ImportedPoint& point = points.emplace_back();
+    point.subject = *subject;
+    point.point = {.shape = subject->shape, .median = time, .low = time, .high = time};
+  }
+  return unknown;
 }
 
 }  // namespace
@@ -68,7 +89,7 @@ ImportedPoints import_simumax(std::string_view text, sim::Problems& problems) {
   if (peak <= 0 || efficiencies.empty()) {
     problems.add({.path = "/accelerator/op/matmul",
                   .found = "no efficiencies by shape",
-                  .expected = "\"tflops\" and \"accurate_efficient_factor\""});
+                  .expected = "tflops and accurate_efficient_factor"});
     return imported;
   }
   const auto name = document->find("sys_name");
@@ -76,21 +97,7 @@ ImportedPoints import_simumax(std::string_view text, sim::Problems& problems) {
     imported.source.facts.emplace_back("system", name->get<std::string>());
   }
   imported.source.facts.emplace_back("figures", "SimuMax: efficiencies of a peak, turned to times");
-  std::size_t unknown = 0;
-  for (const auto& [key, value] : efficiencies.items()) {
-    std::map<std::string, std::string> fields = fields_of(key);
-    const std::optional<cost::Subject> subject = subject_of(fields);
-    const double share = value.is_number() ? value.get<double>() : 0.0;
-    if (!subject || share <= 0) {
-      ++unknown;
-      continue;
-    }
-    double flops = 2;
-    for (const std::int64_t n : subject->shape) { flops *= static_cast<double>(n); }
-    const Seconds time{flops / (peak * share)};
-    imported.points.push_back(
-        {*subject, {.shape = subject->shape, .median = time, .low = time, .high = time}});
-  }
+  const std::size_t unknown = add_points(efficiencies, peak, imported.points);
   if (unknown > 0) {
     imported.remarks.push_back(std::to_string(unknown) + " products of unknown form");
   }

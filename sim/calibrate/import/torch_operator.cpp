@@ -26,11 +26,11 @@ Dims dims_of(const Json& list, std::size_t at) {
 }
 
 const Json& argument(const Json& event, const char* key) {
-  static const Json kNone;
+  static const Json none;
   const auto args = event.find("args");
-  if (args == event.end() || !args->is_object()) { return kNone; }
+  if (args == event.end() || !args->is_object()) { return none; }
   const auto at = args->find(key);
-  return at == args->end() ? kNone : *at;
+  return at == args->end() ? none : *at;
 }
 
 Input input_at(const Json& event, std::size_t at) {

@@ -90,19 +90,19 @@ void draw_axes(const Scale& scale, std::ostream& out) {
 void draw_device(const cost::Device& device, std::ostream& out) {
   const Drawn drawn = dots_of(device);
   const Scale scale = scale_for(drawn.dots);
-  out << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << kLeft + kSize + kLegend
+  out << R"(<svg xmlns="http://www.w3.org/2000/svg" width=")" << kLeft + kSize + kLegend
       << "\" height=\"" << kTop + kSize + 60
       << "\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
          "fill=\"white\"/>\n";
   draw_axes(scale, out);
   for (const Dot& dot : drawn.dots) {
     out << "<circle cx=\"" << kLeft + scale.at(dot.surface) << "\" cy=\""
-        << kTop + kSize - scale.at(dot.measured) << "\" r=\"2.5\" fill-opacity=\"0.6\" fill=\""
+        << kTop + kSize - scale.at(dot.measured) << R"(" r="2.5" fill-opacity="0.6" fill=")"
         << kColours[dot.colour % kColours.size()] << "\"/>\n";
   }
   for (std::size_t i = 0; i < drawn.kinds.size(); ++i) {
     const double y = kTop + 16 * static_cast<double>(i + 1);
-    out << "<circle cx=\"" << kLeft + kSize + 24 << "\" cy=\"" << y - 4 << "\" r=\"4\" fill=\""
+    out << "<circle cx=\"" << kLeft + kSize + 24 << "\" cy=\"" << y - 4 << R"(" r="4" fill=")"
         << kColours[i % kColours.size()] << "\"/>\n";
     text(kLeft + kSize + 34, y, drawn.kinds[i], "text-anchor=\"start\"", out);
   }
