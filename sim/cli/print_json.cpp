@@ -134,7 +134,8 @@ Json async_json(const sim::AsyncReport& r) {
   return json;
 }
 
-Json report_json(const Answer& a) {
+/// What was simulated, and how fast it is.
+Json figures_json(const Answer& a) {
   const Report& r = a.report;
   const sim::Scenario& s = *a.scenario;
   Json json{{"name", a.name},
@@ -160,6 +161,35 @@ Json report_json(const Answer& a) {
   json["exposed_communication_fraction"] = r.exposed_fraction;
   json["bubble_fraction"] = r.bubble_fraction;
   json["closed_form_step_time_s"] = r.closed_form ? Json(r.closed_form->value) : Json(nullptr);
+  return json;
+}
+
+Json straggler_json(const sim::Straggler& straggler) {
+  return {{"rank", straggler.rank},
+          {"device", straggler.device},
+          {"slowdown", straggler.slowdown},
+          {"added_s", straggler.added.value},
+          {"others_idle_mean_s", straggler.others_idle.value},
+          {"others_idle_most_s", straggler.most_idle.value}};
+}
+
+Json memory_json(const Report& r) {
+  Json json{{"fits", r.fits},
+            {"heaviest_rank", r.kinds[r.tightest].rank},
+            {"heaviest_stage", r.stages[r.heaviest_stage].stage},
+            {"needed_bytes", r.needed.value},
+            {"allowance_bytes", r.allowance.value},
+            {"capacity_bytes", r.capacity.value},
+            {"hints", r.hints}};
+  if (r.host) { json["host"] = host_json(*r.host); }
+  if (r.kinds.size() > 1) { json["kinds"] = kinds_json(r); }
+  return json;
+}
+
+Json report_json(const Answer& a) {
+  const Report& r = a.report;
+  const sim::Scenario& s = *a.scenario;
+  Json json = figures_json(a);
   if (!s.strategy.stage_places.empty()) { json["stage_places"] = s.strategy.stage_places; }
   if (!r.slice_tokens.empty()) { json["slice_tokens"] = r.slice_tokens; }
   if (r.parameter_bytes) {
@@ -168,14 +198,7 @@ Json report_json(const Answer& a) {
                                    {"optimizer", r.parameter_bytes->optimizer}};
   }
   if (r.async) { json["data_parallel"] = async_json(*r.async); }
-  if (r.straggler) {
-    json["straggler"] = {{"rank", r.straggler->rank},
-                         {"device", r.straggler->device},
-                         {"slowdown", r.straggler->slowdown},
-                         {"added_s", r.straggler->added.value},
-                         {"others_idle_mean_s", r.straggler->others_idle.value},
-                         {"others_idle_most_s", r.straggler->most_idle.value}};
-  }
+  if (r.straggler) { json["straggler"] = straggler_json(*r.straggler); }
   json["stages"] = stages_json(r);
   json["communications"] = communications_json(r);
   json["rank_order"] = s.strategy.order;
@@ -189,15 +212,7 @@ Json report_json(const Answer& a) {
   for (const sim::PathRow& p : r.critical_path) {
     json["critical_path"].push_back({{"what", p.what}, {"time_s", p.time.value}});
   }
-  json["memory"] = {{"fits", r.fits},
-                    {"heaviest_rank", r.kinds[r.tightest].rank},
-                    {"heaviest_stage", r.stages[r.heaviest_stage].stage},
-                    {"needed_bytes", r.needed.value},
-                    {"allowance_bytes", r.allowance.value},
-                    {"capacity_bytes", r.capacity.value},
-                    {"hints", r.hints}};
-  if (r.host) { json["memory"]["host"] = host_json(*r.host); }
-  if (r.kinds.size() > 1) { json["memory"]["kinds"] = kinds_json(r); }
+  json["memory"] = memory_json(r);
   if (!r.lookups.empty()) { json["kernel_times"] = lookups_json(r); }
   json["simulated"] = {{"ranks", r.simulated_ranks}, {"tasks", r.tasks}};
   json["assumptions"] = s.assumptions;

@@ -23,8 +23,8 @@ std::string count(std::int64_t n, const std::string& what) {
 /// "full", or of some layers "block 4 full".
 std::string recompute_text(const strategies::Strategy& s) {
   using strategies::RecomputeMethod;
-  const std::string kind(name_of(s.recompute));
-  const std::string method(name_of(s.recompute_method));
+  std::string kind(name_of(s.recompute));
+  std::string method(name_of(s.recompute_method));
   switch (s.recompute_method) {
     case RecomputeMethod::every: return kind;
     case RecomputeMethod::fit: return method;

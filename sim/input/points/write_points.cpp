@@ -86,7 +86,7 @@ std::string points_text(const cost::Measured& measured) {
     if (series.surface) { surfaces.push_back(surface_json(series)); }
   }
   for (const cost::AlphaBeta& link : measured.links) { links.push_back(link_json(link)); }
-  std::string text = "{\"schema\": \"tsim-points\", \"version\": 1";
+  std::string text = R"({"schema": "tsim-points", "version": 1)";
   add_list("sources", sources, text);
   add_list("points", points, text);
   if (!surfaces.empty()) { add_list("surfaces", surfaces, text); }
