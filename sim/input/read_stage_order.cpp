@@ -36,7 +36,7 @@ StageOrderInput read_stage_order(const Place& place, strategies::Strategy& strat
   }
   static constexpr std::array<std::string_view, 2> kNames{"given", "topology"};
   if (!place.value->is_string()) {
-    place.fail(place.found(), "\"given\", \"topology\" or a list with the place of each stage");
+    place.fail(place.found(), R"("given", "topology" or a list with the place of each stage)");
     return {};
   }
   return {.by_topology = read_choice(place, kNames) == 1};
