@@ -66,8 +66,8 @@ void read_layers(const Place& place, Strategy& strategy) {
 
 /// The kinds of ranks in any order, innermost first.
 std::string read_order(const Place& place) {
-  const std::string standard = Strategy{}.order;
-  const std::string order = read_text(place, standard);
+  std::string standard = Strategy{}.order;
+  std::string order = read_text(place, standard);
   if (strategies::is_rank_order(order)) { return order; }
   if (!order.empty()) {
     place.fail(in_quotes(order), "tp, dp, pp and perhaps cp, once each, joined by '-'",

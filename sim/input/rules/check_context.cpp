@@ -52,7 +52,7 @@ void check_context(const Check& check) {
   if (attention == ContextAttention::ring && !s.strategy.flash_attention) {
     check.fail("/strategy/flash_attention", "false",
                "true with context ranks in a ring, which add up parts of the softmax",
-               "or context_attention \"all_gather\" or \"ulysses\"");
+               R"(or context_attention "all_gather" or "ulysses")");
   }
   if (attention == ContextAttention::ulysses) { check_ulysses(check); }
   check_parts(check);

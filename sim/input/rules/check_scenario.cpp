@@ -21,49 +21,64 @@ using strategies::Strategy;
 constexpr std::int64_t kMostMicroBatches = 1'000'000;  // more tasks than memory holds
 constexpr const char* kNotPipeline = "the pipeline degree has no such rule";
 
+struct Degree {
+  const char* name;
+  int size;
+};
+
+/// Degrees with their product, as text, too.
+struct Degrees {
+  std::vector<Degree> list;
+  std::int64_t product = 1;
+  bool countable = true;  // in 64 bits
+  std::string names, sizes;
+};
+
+Degrees degrees_of(const Strategy& s) {
+  Degrees degrees{.list = {{"tensor", s.tensor}, {"pipeline", s.pipeline}, {"data", s.data}},
+                  .names = {},
+                  .sizes = {}};
+  if (s.context > 1) { degrees.list.push_back({"context", s.context}); }
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  for (const Degree& d : degrees.list) {
+    degrees.countable = degrees.countable && degrees.product <= kMost / d.size;
+    if (degrees.countable) { degrees.product *= d.size; }
+    degrees.names += (degrees.names.empty() ? "" : "*") + std::string(d.name);
+    degrees.sizes += (degrees.sizes.empty() ? "" : "*") + text(d.size);
+  }
+  return degrees;
+}
+
+/// One degree that would make the product `ranks`.
+std::string fitting_degree(const Degrees& degrees, std::int64_t ranks, std::int64_t devices) {
+  if (!degrees.countable || ranks <= 0) { return {}; }
+  for (const std::string_view name : {"data", "pipeline", "tensor"}) {
+    const auto at =
+        std::ranges::find_if(degrees.list, [name](const Degree& d) { return name == d.name; });
+    const std::int64_t others = degrees.product / at->size;
+    if (ranks % others == 0) {
+      return std::string(name) + " = " + text(ranks / others) + " gives " + text(devices);
+    }
+  }
+  return {};
+}
+
 /// Degrees times each other are the devices.
 void check_degrees(const Check& check, std::int64_t devices) {
   if (devices == 0 || !check.clean({"/strategy/tensor", "/strategy/pipeline", "/strategy/data",
                                     "/strategy/context"})) {
     return;
   }
-  const Strategy& strategy = check.scenario.strategy;
-  struct Degree {
-    const char* name;
-    int size;
-  };
-  std::vector<Degree> degrees{
-      {"tensor", strategy.tensor}, {"pipeline", strategy.pipeline}, {"data", strategy.data}};
-  if (strategy.context > 1) { degrees.push_back({"context", strategy.context}); }
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  std::int64_t product = 1;
-  bool countable = true;  // in 64 bits
-  std::string names;
-  std::string sizes;
-  for (const Degree& d : degrees) {
-    countable = countable && product <= kMost / d.size;
-    if (countable) { product *= d.size; }
-    names += (names.empty() ? "" : "*") + std::string(d.name);
-    sizes += (sizes.empty() ? "" : "*") + text(d.size);
-  }
-  const std::int64_t servers = strategy.async.servers;
+  const Degrees degrees = degrees_of(check.scenario.strategy);
+  const std::int64_t servers = check.scenario.strategy.async.servers;
   const std::int64_t ranks = devices - servers;
-  if (countable && product == ranks) { return; }
-  std::string hint;
-  for (const char* name : {"data", "pipeline", "tensor"}) {
-    const auto at = std::ranges::find_if(
-        degrees, [name](const Degree& d) { return std::string_view(d.name) == name; });
-    const std::int64_t others = product / at->size;
-    if (countable && hint.empty() && ranks > 0 && ranks % others == 0) {
-      hint = std::string(name) + " = " + text(ranks / others) + " gives " + text(devices);
-    }
-  }
-  check.fail(
-      "/strategy",
-      names + " = " + sizes + " = " + (countable ? text(product) : "more than 64 bits count"),
-      text(ranks) +
-          (servers > 0 ? " (devices in /cluster but for the servers)" : " (devices in /cluster)"),
-      hint);
+  if (degrees.countable && degrees.product == ranks) { return; }
+  check.fail("/strategy",
+             degrees.names + " = " + degrees.sizes + " = " +
+                 (degrees.countable ? text(degrees.product) : "more than 64 bits count"),
+             text(ranks) + (servers > 0 ? " (devices in /cluster but for the servers)"
+                                        : " (devices in /cluster)"),
+             fitting_degree(degrees, ranks, devices));
 }
 
 /// Heads and MLP are cut evenly over the tensor group [arXiv:1909.08053, sec. 3]. Of fewer
