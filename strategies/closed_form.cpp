@@ -49,17 +49,7 @@ class Estimator {
     if (result.known) { result.pipeline += Seconds{idle(shape_of(s, m), phases.others)}; }
     const bool one_at_a_time = in_.training && s.schedule == "naive";
     result.transfers = (one_at_a_time ? static_cast<double>(m) : 1.0) * transfer_time();
-    if (in_.training) {
-      for (int stage = 0; stage < s.pipeline; ++stage) {
-        const Seconds shared = each ? Seconds{} : shared_gradients(stage);
-        result.gradients = std::max(result.gradients, exposed_gradients(stage) + shared);
-        if (!each) { result.optimizer = std::max(result.optimizer, optimizer_time(stage)); }
-      }
-      if (waits_for_norm(s)) {
-        result.optimizer +=
-            collective(CollectiveOp::all_reduce, norm_ranks(layout_, s, 0), kNormSize);
-      }
-    }
+    if (in_.training) { add_training(each, result); }
     result.step = result.pipeline + result.transfers + result.gradients + result.optimizer;
     return result;
   }
@@ -165,31 +155,56 @@ class Estimator {
     return sum;
   }
 
+  /// What follows the pipeline; `each`: its stages step after every micro-batch.
+  void add_training(bool each, ClosedForm& result) {
+    const Strategy& s = in_.strategy;
+    for (int stage = 0; stage < s.pipeline; ++stage) {
+      const Seconds shared = each ? Seconds{} : shared_gradients(stage);
+      result.gradients = std::max(result.gradients, exposed_gradients(stage) + shared);
+      if (!each) { result.optimizer = std::max(result.optimizer, optimizer_time(stage)); }
+    }
+    if (waits_for_norm(s)) {
+      result.optimizer +=
+          collective(CollectiveOp::all_reduce, norm_ranks(layout_, s, 0), kNormSize);
+    }
+  }
+
+  /// When the phases so far have ended, and when all that they sent has arrived.
+  struct Clock {
+    Seconds now, free;
+  };
+
+  /// Buckets that are marked are sent over all holders.
+  void send_marked(const Program& last, int stage, Clock& clock) {
+    const Strategy& s = in_.strategy;
+    const CollectiveOp op =
+        s.zero.stage >= 1 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
+    const Bytes element{size_of(s.precision.reduction)};
+    for (const Step& step : last.steps) {
+      clock.now += step.is_comm ? comm_time(step, stage) : step.duration;
+      if (step.bucket == 0) { continue; }
+      clock.free =
+          std::max(clock.free, clock.now) + collective(op, holders(stage), step.bucket * element);
+    }
+  }
+
   /// Buckets queue behind each other and behind the compute that fills them.
   Seconds exposed_gradients(int stage) {
     const Strategy& s = in_.strategy;
     if (replicas(s) == 1) { return {}; }
-    const CollectiveOp op =
-        s.zero.stage >= 1 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
-    const Bytes element{size_of(s.precision.reduction)};
-    Seconds clock;
-    Seconds free;
+    Clock clock;
     const bool split = schedule_ != nullptr && schedule_->splits_backward;
     for (const ChunkPlan& chunk : in_.stages[static_cast<std::size_t>(stage)].chunks) {
       const Program& last = split ? chunk.last_weight_grad : chunk.last_backward;
       if (sends_in_programs(s)) {
         const Ends ends = ends_of(last, stage);
-        free = std::max(free, clock + ends.all);
-        clock += ends.exits;
-        continue;
-      }
-      for (const Step& step : last.steps) {
-        clock += step.is_comm ? comm_time(step, stage) : step.duration;
-        if (step.bucket == 0) { continue; }
-        free = std::max(free, clock) + collective(op, holders(stage), step.bucket * element);
+        clock.free = std::max(clock.free, clock.now + ends.all);
+        clock.now += ends.exits;
+      } else {
+        send_marked(last, stage, clock);
       }
     }
-    return std::max(Seconds{}, free - clock);
+    return std::max(Seconds{}, clock.free - clock.now);
   }
 
   /// Gradients that parts of the tensor group add up, after all others.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -36,6 +37,12 @@ class CommTable {
   /// Index in `graph.comms` of the communication, planned at its first use.
   std::uint32_t comm(TaskGraph& graph, const CommKey& key, const std::string& label,
                      const GroupCopies& copies);
+
+  /// The same, when it has been planned before.
+  std::optional<std::uint32_t> known(const CommKey& key) const {
+    const auto found = known_.find(key);
+    return found == known_.end() ? std::nullopt : std::optional(found->second);
+  }
 
   /// Whether every copy, all of them running at once, takes the same time (to 1e-9).
   bool alike(cost::CollectiveOp op, const GroupCopies& copies, Bytes payload);

@@ -64,7 +64,7 @@ std::vector<int> deal_some(std::span<const Sums> of_part, Layers layers, LayerSp
   const auto parts = static_cast<int>(of_part.size());
   assert(parts <= layers.to - layers.from);
   if (split == LayerSplit::fitting && fits) {
-    const std::vector<int> counts = balanced_parts(of_part, layers, fits);
+    std::vector<int> counts = balanced_parts(of_part, layers, fits);
     if (!counts.empty()) { return counts; }
   }
   if (split != LayerSplit::even) { return balanced_parts(of_part, layers, {}); }

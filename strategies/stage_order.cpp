@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "cost/collectives.hpp"
 #include "strategies/layout.hpp"
@@ -44,6 +45,21 @@ Seconds message_time(cost::Router& router, int from, int to, Bytes size) {
   return time_alone(plan, router.topology(), router);
 }
 
+/// Latency from a device to where its messages leave the node; 0 when they cannot.
+double way_out_of(cost::Router& router, int device) {
+  const cost::VertexId gateway = router.gateway(device);
+  if (gateway < 0) { return 0; }
+  return router.vertex_path(router.topology().devices[index(device)], gateway).latency.value;
+}
+
+/// Both ways count as the slower of them.
+void add_distance(std::pair<int, int> stages, Seconds time, Problem& p) {
+  const auto [a, b] = stages;
+  for (double* both : {&p.distance[index(a)][index(b)], &p.distance[index(b)][index(a)]}) {
+    *both = std::max(*both, time.value);
+  }
+}
+
 /// The slowest of the messages that a stage's ranks exchange, on and back.
 Problem problem_of(const Strategy& s, cost::Router& router, Bytes size) {
   Strategy given = s;
@@ -60,18 +76,10 @@ Problem problem_of(const Strategy& s, cost::Router& router, Bytes size) {
       const int t = slot % s.tensor;
       const int d = slot / s.tensor;
       const int from = layout.rank({t, d, a});
-      const cost::VertexId gateway = router.gateway(from);
-      if (gateway >= 0) {
-        const auto vertex = router.topology().devices[index(from)];
-        p.way_out[index(a)] =
-            std::max(p.way_out[index(a)], router.vertex_path(vertex, gateway).latency.value);
-      }
+      p.way_out[index(a)] = std::max(p.way_out[index(a)], way_out_of(router, from));
       for (int b = 0; b < s.pipeline; ++b) {
         if (a == b) { continue; }
-        const double time = message_time(router, from, layout.rank({t, d, b}), size).value;
-        for (double* both : {&p.distance[index(a)][index(b)], &p.distance[index(b)][index(a)]}) {
-          *both = std::max(*both, time);
-        }
+        add_distance({a, b}, message_time(router, from, layout.rank({t, d, b}), size), p);
       }
     }
   }

@@ -75,6 +75,9 @@ class TaskBuilder {
   void step_now(int stage, int replica);
   // task_builder_comms.cpp: what crosses ranks
   ResolvedStep resolve_comm(const Step& step, int stage, int replica);
+  std::vector<std::uint32_t> slots_of(int stage, const std::vector<int>& replicas,
+                                      const std::vector<int>& tensors) const;
+  GroupCopies copies_of(const Communication& c, const Place& place) const;
   std::vector<int> peer_stages(Stream way, int stage) const;
   void follow_swap(const Step& step, const StepTasks& tasks, int row, const Action& action);
   int most_in_flight(int stage) const;
@@ -129,8 +132,8 @@ class TaskBuilder {
   /// What a phase of a slice is planned as.
   const ChunkPlan& chunk_of(Seat seat, int slice) const;
   ResolvedProgram& program_at(Seat at, int replica, int slice, Which which) {
-    const auto row = static_cast<std::size_t>((seat(at) * replicas_ + replica) * slices() + slice);
-    return resolved_[row][static_cast<std::size_t>(which)];
+    const int row = (seat(at) * replicas_ + replica) * slices() + slice;
+    return resolved_[static_cast<std::size_t>(row)][static_cast<std::size_t>(which)];
   }
 
   int slot(int stage, int replica, int tensor) const {

@@ -21,6 +21,11 @@ std::string at_stage(std::string_view what, int stage) {
   return std::string(what) + ", stage " + std::to_string(stage);
 }
 
+std::string text_of(const Communication& c, Phase phase) {
+  if (is_copy(c.group.axis) || c.group.axis == GroupAxis::peer) { return copy_text(c, phase); }
+  return std::string(name_of(c.stream)) + " " + std::string(name_of(c.op));
+}
+
 }  // namespace
 
 /// From a stage to the one that keeps activations for it, or back.
@@ -28,6 +33,27 @@ std::vector<int> TaskBuilder::peer_stages(Stream way, int stage) const {
   const int keeper = keeper_of(strategy_, stage);
   if (way == Stream::copy_in) { return {keeper, stage}; }
   return {stage, keeper};
+}
+
+std::vector<std::uint32_t> TaskBuilder::slots_of(int stage, const std::vector<int>& replicas,
+                                                 const std::vector<int>& tensors) const {
+  std::vector<std::uint32_t> slots;
+  slots.reserve(replicas.size() * tensors.size());
+  for (const int r : replicas) {
+    for (const int t : tensors) { slots.push_back(static_cast<std::uint32_t>(slot(stage, r, t))); }
+  }
+  return slots;
+}
+
+/// Devices of the group that `place` is in, and of its folded copies.
+GroupCopies TaskBuilder::copies_of(const Communication& c, const Place& place) const {
+  if (c.group.axis == GroupAxis::peer) {
+    return stage_copies(layout_, input_.folded, place, peer_stages(c.stream, place.stage));
+  }
+  GroupCopies copies = group_copies(layout_, input_.folded, place, c.group);
+  const bool ring = c.op == CollectiveOp::send_recv && !is_copy(c.group.axis);
+  if (ring) { close_rings(copies); }
+  return copies;
 }
 
 /// A communication of one replica: over groups of its tensor slots, or, for each slot, with other
@@ -45,29 +71,15 @@ ResolvedStep TaskBuilder::resolve_comm(const Step& step, int stage, int replica)
     resolved.leader = together.front();
   }
   const int count = of_tensor ? group_count(resolved.slots, tensor_) : tensor_;
-  const std::string what = is_copy(c.group.axis) || c.group.axis == GroupAxis::peer
-                               ? copy_text(c, step.phase)
-                               : std::string(name_of(c.stream)) + " " + std::string(name_of(c.op));
-  const std::string label = at_stage(what, stage);
+  const std::string label = at_stage(text_of(c, step.phase), stage);
   for (int i = 0; i < count; ++i) {
-    std::vector<std::uint32_t> slots;
-    for (const int r : together) {
-      for (const int t : of_tensor ? members(resolved.slots, i) : std::vector<int>{i}) {
-        slots.push_back(static_cast<std::uint32_t>(slot(stage, r, t)));
-      }
-    }
+    const std::vector<int> tensors = of_tensor ? members(resolved.slots, i) : std::vector<int>{i};
     const int tensor = of_tensor ? members(c.group, i).front() : i;
     const CommKey key{c.stream, c.op, c.group,
                       (stage * replica_count(strategy_) + number) * strategy_.tensor + i, c.size};
-    const Place place{tensor, replica, stage};
-    const bool to_peer = c.group.axis == GroupAxis::peer;
-    GroupCopies copies =
-        to_peer ? stage_copies(layout_, input_.folded, place, peer_stages(c.stream, stage))
-                : group_copies(layout_, input_.folded, place, c.group);
-    const bool ring = c.op == CollectiveOp::send_recv && !to_peer && !is_copy(c.group.axis);
-    if (ring) { close_rings(copies); }
-    resolved.work.push_back(table_.comm(builder_.graph, key, label, copies));
-    resolved.group.push_back(group(std::move(slots)));
+    resolved.work.push_back(
+        table_.comm(builder_.graph, key, label, copies_of(c, {tensor, replica, stage})));
+    resolved.group.push_back(group(slots_of(stage, together, tensors)));
   }
   return resolved;
 }
@@ -108,8 +120,12 @@ void TaskBuilder::send_to(const Stamped& from, const Hop& hop, int replica, cons
                       {},
                       static_cast<int>(me) * shape_.stages + to.stage,
                       size};
+    // Copies are listed for the first of many messages only.
+    const std::optional<std::uint32_t> known = table_.known(key);
     const std::uint32_t comm =
-        table_.comm(builder_.graph, key, label,
+        known ? *known
+              : table_.comm(
+                    builder_.graph, key, label,
                     stage_copies(layout_, input_.folded, {t, replica, stage}, {stage, to.stage}));
     const Task task{.work = comm,
                     .place = group({me, static_cast<std::uint32_t>(slot(to.stage, replica, t))}),

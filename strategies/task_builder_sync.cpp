@@ -1,4 +1,5 @@
 // What ranks tell each other between the last gradients and the optimizer.
+#include <numeric>
 #include <utility>
 
 #include "strategies/gradient_norm.hpp"
@@ -54,13 +55,14 @@ void TaskBuilder::add_norm(int replica, bool together) {
   for (int r = 0; !together && input_.folded.data && r < layout_.replicas(); ++r) {
     if (r != replica) { copies.push_back(norm_ranks(layout_, strategy_, r)); }
   }
+  std::vector<int> replicas(together ? index(replicas_) : 1, replica);
+  if (together) { std::iota(replicas.begin(), replicas.end(), 0); }
+  std::vector<int> tensors(index(tensor_));
+  std::iota(tensors.begin(), tensors.end(), 0);
   std::vector<std::uint32_t> slots;
   for (int stage = 0; stage < strategy_.pipeline; ++stage) {
-    for (int r = together ? 0 : replica; r < (together ? replicas_ : replica + 1); ++r) {
-      for (int t = 0; t < tensor_; ++t) {
-        slots.push_back(static_cast<std::uint32_t>(slot(stage, r, t)));
-      }
-    }
+    const std::vector<std::uint32_t> here = slots_of(stage, replicas, tensors);
+    slots.insert(slots.end(), here.begin(), here.end());
   }
   const Stream stream = norm_stream(strategy_);
   const CommKey key{stream, CollectiveOp::all_reduce, {}, -1 - replica, kNormSize};

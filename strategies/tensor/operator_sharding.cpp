@@ -310,7 +310,8 @@ class Deriver {
     out_.graph = graph_;
     for (std::size_t i = 0; i < out_.graph.ops.size(); ++i) {
       Op& o = out_.graph.ops[i];
-      o.space = part(std::move(o.space), layout_of(o.space, bits_[i]));
+      const TensorLayout space = layout_of(o.space, bits_[i]);
+      o.space = part(std::move(o.space), space);
       for (auto* operands : {&o.inputs, &o.weights, &o.outputs}) {
         for (Operand& operand : *operands) {
           const TensorLayout layout = layout_of(operand.shape, bits_[i]);
