@@ -102,7 +102,7 @@ ImportedPoints import_simumax(std::string_view text, sim::Problems& problems) {
     imported.remarks.push_back(std::to_string(unknown) + " products of unknown form");
   }
   if (!member(member(operations, "sdp_fwd"), "accurate_efficient_factor").empty()) {
-    imported.remarks.push_back("attention: the file does not say which FLOPs its shares count");
+    imported.remarks.emplace_back("attention: the file does not say which FLOPs its shares count");
   }
   return imported;
 }
