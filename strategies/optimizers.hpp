@@ -46,11 +46,12 @@ Bytes optimizer_bytes(const Weights& weights, const Strategy& strategy);
 
 /// Device memory that one step reads and writes: the gradient is read and cleared, states are read
 /// and written, the weight is written; with master weights 16-bit gradients are widened first, and
-/// the weights are copied from the master ones. Passes of their own over the gradients: norm (read),
-/// clipping (read, written), unscaling (read, written). LAMB writes its update in the gradient's
-/// place, reads it for its norm and to apply it, and reads the weight for its norm and again
-/// [arXiv:1904.00962, alg. 2; NVIDIA apex, FusedLAMB]; Adafactor reads the gradient for the sums
-/// and for the update's norm, and the weight for its norm. fp8 copies are made of the new weight.
+/// the weights are copied from the master ones. Passes of their own over the gradients: norm
+/// (read), clipping (read, written), unscaling (read, written). LAMB writes its update in the
+/// gradient's place, reads it for its norm and to apply it, and reads the weight for its norm and
+/// again [arXiv:1904.00962, alg. 2; NVIDIA apex, FusedLAMB]; Adafactor reads the gradient for the
+/// sums and for the update's norm, and the weight for its norm. fp8 copies are made of the new
+/// weight.
 Bytes optimizer_traffic(const Weights& weights, const Strategy& strategy);
 
 /// Products of Muon's five Newton-Schulz iterations on each matrix X [a, b], a <= b: A = X X^T,

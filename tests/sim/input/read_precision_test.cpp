@@ -43,16 +43,18 @@ TEST_CASE("formats of weights, master copy and a second gradient are taken") {
 
 TEST_CASE("8-bit Adam has moments of one byte") {
   CHECK(precision({"/strategy/optimizer=adam_8bit"}).moments == DType::int8);
-  CHECK(problems_with({"/strategy/optimizer=adam_8bit", "/precision/moments=fp32"}) ==
-        Texts{"/precision/moments: found \"fp32\" (text), expected a format of one byte with optimizer "
-              "\"adam_8bit\""});
+  CHECK(
+      problems_with({"/strategy/optimizer=adam_8bit", "/precision/moments=fp32"}) ==
+      Texts{
+          "/precision/moments: found \"fp32\" (text), expected a format of one byte with optimizer "
+          "\"adam_8bit\""});
 }
 
 TEST_CASE("what only fp8 has is refused with other formats") {
-  CHECK(
-      problems_with(
-          {"/precision/compute=bf16", "/precision/fp8_copies=1", "/precision/fp8_scales=block"}) ==
-      Texts{"/precision/fp8_copies: found 1, expected nothing unless compute is \"fp8\"",
-            "/precision/fp8_scales: found \"block\" (text), expected nothing unless compute is \"fp8\""});
+  CHECK(problems_with({"/precision/compute=bf16", "/precision/fp8_copies=1",
+                       "/precision/fp8_scales=block"}) ==
+        Texts{"/precision/fp8_copies: found 1, expected nothing unless compute is \"fp8\"",
+              "/precision/fp8_scales: found \"block\" (text), expected nothing unless compute is "
+              "\"fp8\""});
   CHECK(problems_with({"/precision/compute=fp8", "/precision/fp8_copies=3"}).size() == 1);
 }
