@@ -29,7 +29,7 @@ StateBytes state_bytes(std::int64_t elements, const Strategy& strategy, std::int
   const Precision& precision = strategy.precision;
   const Weights all{.elements = elements, .shapes = shapes};
   const Zero& zero = strategy.zero;
-  const std::int64_t shards = zero.stage >= 1 ? state_shards(strategy) : 1;
+  const std::int64_t shards = state_shards(strategy);
   const bool whole_gradients = zero.stage < 2 || !syncs_every(strategy);
   const Bytes weight{size_of(kept_weights(precision))};
   const Bytes copies = parameter_bytes(all, precision) - elements * weight;

@@ -99,6 +99,7 @@ class TaskBuilder {
   void add_norm(int replica, bool together);
   void reduce_embedding_of(const std::vector<int>& stages, int replica, int tensor);
   void gather_parameters(int stage, int tensor);
+  void gather_stepped(std::uint32_t comm, const std::vector<std::uint32_t>& slots);
   void gather_shards(int stage, int tensor, const RankGroup& group, Bytes size);
   void after_last_phase(int stage, int replica, int tensor, TaskId task);
   std::vector<std::uint32_t> replica_slots(int stage, int tensor) const;

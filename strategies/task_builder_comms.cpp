@@ -316,6 +316,11 @@ void TaskBuilder::gather_parameters(int stage, int tensor) {
   const CommKey key{Stream::dp, CollectiveOp::all_gather, {}, stage * tensor_ + tensor, size};
   const std::uint32_t comm = table_.comm(
       builder_.graph, key, at_stage("parameter all-gather", stage), holders(stage, tensor));
+  gather_stepped(comm, slots);
+}
+
+/// After the optimizer's steps of all `slots`.
+void TaskBuilder::gather_stepped(std::uint32_t comm, const std::vector<std::uint32_t>& slots) {
   const TaskId id = builder_.add({.work = comm,
                                   .place = group(slots),
                                   .kind = TaskKind::comm,
@@ -324,16 +329,12 @@ void TaskBuilder::gather_parameters(int stage, int tensor) {
   for (const std::uint32_t s : slots) { builder_.edge(optimizer_step_[s], id); }
 }
 
-/// The same within each group of replicas that share one copy.
+/// Parameters within each group of replicas that share one copy.
 void TaskBuilder::gather_shards(int stage, int tensor, const RankGroup& shards, Bytes size) {
   const int groups = input_.folded.data ? 1 : group_count(shards, replicas_);
   for (int number = 0; number < groups; ++number) {
     const std::vector<int> together =
         input_.folded.data ? std::vector<int>{0} : members(shards, number);
-    std::vector<std::uint32_t> slots(together.size());
-    std::transform(together.begin(), together.end(), slots.begin(), [&](int replica) {
-      return static_cast<std::uint32_t>(slot(stage, replica, tensor));
-    });
     const Place place{tensor, together.front(), stage};
     const CommKey key{Stream::dp, CollectiveOp::all_gather, shards,
                       (stage * replica_count(strategy_) + number) * strategy_.tensor + tensor,
@@ -341,12 +342,7 @@ void TaskBuilder::gather_shards(int stage, int tensor, const RankGroup& shards, 
     const std::uint32_t comm =
         table_.comm(builder_.graph, key, at_stage("parameter all-gather", stage),
                     group_copies(layout_, input_.folded, place, shards));
-    const TaskId id = builder_.add({.work = comm,
-                                    .place = group(slots),
-                                    .kind = TaskKind::comm,
-                                    .phase = Phase::parameter_sync,
-                                    .stream = Stream::dp});
-    for (const std::uint32_t s : slots) { builder_.edge(optimizer_step_[s], id); }
+    gather_stepped(comm, slots_of(stage, together, {tensor}));
   }
 }
 
