@@ -13,8 +13,6 @@ using strategies::MemoryClass;
 
 namespace {
 
-sim::Report answer(const sim::Scenario& s) { return summarise(s, run_scenario(s)); }
-
 Bytes held(const sim::StageReport& stage, MemoryClass c) {
   return stage.peak[static_cast<std::size_t>(c)];
 }

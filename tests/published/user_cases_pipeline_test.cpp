@@ -21,8 +21,6 @@ Result run_on_star(const Strategy& s, Phases phases, int micro_batches) {
   return run(s, equal_stages(s, phases), micro_batches, topology);
 }
 
-sim::Report answer(const sim::Scenario& s) { return summarise(s, run_scenario(s)); }
-
 /// 32 layers on 8 stages, embedding and head apart; with a vocabulary that weighs nothing the
 /// stages are equal.
 sim::Scenario eight_stages(const char* schedule, int chunks, int micro_batches,

@@ -10,8 +10,6 @@ using namespace tsim::testing;
 
 namespace {
 
-sim::Report answer(const sim::Scenario& s) { return summarise(s, run_scenario(s)); }
-
 /// Everything takes twice as long.
 cost::Device half_as_fast() {
   cost::Device d = ideal_a100();

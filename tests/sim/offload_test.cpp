@@ -15,23 +15,12 @@ namespace {
 
 constexpr BytesPerSecond kFree{1e18};
 
-struct Run {
-  sim::Simulation simulation;
-  sim::Report report;
-};
-
-Run run(const sim::Scenario& s) {
-  Run result{run_scenario(s), {}};
-  result.report = summarise(s, result.simulation);
-  return result;
-}
-
 Bytes held(const sim::Report& r, std::size_t stage, MemoryClass c) {
   return r.stages[stage].peak[static_cast<std::size_t>(c)];
 }
 
 /// End of the last task on `stream`.
-double end_of(const Run& r, Stream stream) {
+double end_of(const AnsweredRun& r, Stream stream) {
   double end = 0;
   for (std::size_t t = 0; t < r.simulation.graph.tasks.size(); ++t) {
     if (r.simulation.graph.tasks[t].stream == stream) {
@@ -41,7 +30,7 @@ double end_of(const Run& r, Stream stream) {
   return end;
 }
 
-double bytes_on(const Run& r, Stream stream) {
+double bytes_on(const AnsweredRun& r, Stream stream) {
   double sum = 0;
   for (const auto& task : r.simulation.graph.tasks) {
     if (task.kind == strategies::TaskKind::comm && task.stream == stream) {
@@ -59,20 +48,20 @@ sim::Scenario one_gpu(const HostBox& box) {
   return s;
 }
 
-double parameters(const Run& r) {
+double parameters(const AnsweredRun& r) {
   return static_cast<double>(r.simulation.stages.front().elements);
 }
 
 }  // namespace
 
 TEST_CASE("with free copies the host's step follows the last backward and is all that does") {
-  const Run r = run(one_gpu({.card = kFree, .memory = kFree}));
+  const AnsweredRun r = run_and_answer(one_gpu({.card = kFree, .memory = kFree}));
   CHECK(r.report.step.value ==
         doctest::Approx(end_of(r, Stream::compute) + parameters(r) / 1e9).epsilon(1e-6));
 }
 
 TEST_CASE("every micro-batch's gradients go out, weights come back once") {
-  const Run r = run(one_gpu({}));
+  const AnsweredRun r = run_and_answer(one_gpu({}));
   CHECK(bytes_on(r, Stream::copy_out) == 2 * 4 * parameters(r));
   CHECK(bytes_on(r, Stream::copy_in) == 2 * parameters(r));
   CHECK(held(r.report, 0, MemoryClass::optimizer) == Bytes{});
@@ -85,7 +74,7 @@ TEST_CASE("weights come back beside the step: the slower of the two sets the pac
   // 2 bytes a parameter over 1 GB/s take twice as long as 1e9 parameters a second.
   sim::Scenario s = one_gpu({.card = 1_GBps, .memory = kFree});
   s.workload.global_batch = 4;
-  const Run r = run(s);
+  const AnsweredRun r = run_and_answer(s);
   const double gradients = end_of(r, Stream::copy_out);
   const double copies = 2 * parameters(r) / 1e9;
   const double first_piece = 25e6 / 1e9;  // a bucket of 25 MiB of fp32 is 6.6 M elements
@@ -96,9 +85,9 @@ TEST_CASE("weights come back beside the step: the slower of the two sets the pac
 TEST_CASE("without clipping the host starts while the backward runs") {
   sim::Scenario s = one_gpu({.card = kFree, .memory = kFree});
   s.workload.global_batch = 4;
-  const double clipped = run(s).report.step.value;
+  const double clipped = run_and_answer(s).report.step.value;
   s.strategy.gradient_clipping = false;
-  const Run r = run(s);
+  const AnsweredRun r = run_and_answer(s);
   CHECK(r.report.step.value < clipped);
   CHECK(r.report.step.value >= parameters(r) / 1e9);
 }
@@ -110,11 +99,11 @@ TEST_CASE("two devices below one switch share its uplink, two root ports do not"
     s.strategy.zero.stage = 2;
     s.strategy.offload.optimizer = StatesAt::cpu;
     s.strategy.offload.cpu_rate = 1e15;
-    return run(s);
+    return run_and_answer(s);
   };
-  const Run shared = step(box);
+  const AnsweredRun shared = step(box);
   box.per_switch = 0;
-  const Run apart = step(box);
+  const AnsweredRun apart = step(box);
   // Each brings back half of the weights, 2 bytes each.
   const double alone = parameters(apart) / 1e9;
   const double of_apart = apart.report.step.value - end_of(apart, Stream::copy_out);
@@ -129,7 +118,7 @@ TEST_CASE("states on drives are read and written at the drives' rate") {
   s.workload.global_batch = 4;
   s.strategy.offload.optimizer = StatesAt::nvme;
   s.strategy.offload.cpu_rate = 1e15;
-  const Run r = run(s);
+  const AnsweredRun r = run_and_answer(s);
   const double one_way = 12 * parameters(r) / 4e9;
   CHECK(bytes_on(r, Stream::drive_in) == 12 * parameters(r));
   CHECK(bytes_on(r, Stream::drive_out) == 12 * parameters(r));
@@ -146,7 +135,7 @@ TEST_CASE("parameters on the host come in twice a micro-batch, a rank's shard ea
   s.strategy.zero.stage = 3;
   s.strategy.offload.optimizer = StatesAt::cpu;
   s.strategy.offload.parameters = StatesAt::cpu;
-  const Run r = run(s);
+  const AnsweredRun r = run_and_answer(s);
   // 2 bytes a parameter, a quarter of them. Embedding and tied head each bring the words' table of
   // 50257 x 768; two micro-batches, whose backwards find the head's and the last norm's still
   // there.
@@ -163,7 +152,7 @@ TEST_CASE("one device alone brings whole blocks") {
   sim::Scenario s = one_gpu({});
   s.strategy.zero.stage = 3;
   s.strategy.offload.parameters = StatesAt::cpu;
-  const Run r = run(s);
+  const AnsweredRun r = run_and_answer(s);
   CHECK(bytes_on(r, Stream::copy_in) > 3 * 2 * parameters(r));
   CHECK(held(r.report, 0, MemoryClass::parameters) == Bytes{});
 }
@@ -175,9 +164,9 @@ TEST_CASE("folding changes nothing of what is offloaded") {
     s.strategy.zero.stage = stage;
     s.strategy.offload.optimizer = StatesAt::nvme;
     s.strategy.offload.activations = ActivationsAt::cpu;
-    const sim::Report folded = run(s).report;
+    const sim::Report folded = run_and_answer(s).report;
     s.fold = sim::Fold::none;
-    const sim::Report all = run(s).report;
+    const sim::Report all = run_and_answer(s).report;
     CHECK(folded.simulated_ranks < all.simulated_ranks);
     CHECK(folded.step.value == doctest::Approx(all.step.value).epsilon(1e-6));
     CHECK(folded.needed == all.needed);
@@ -190,8 +179,8 @@ TEST_CASE(
       host_sample("gpt2", {1, 1, 1}, {.card = kFree, .memory = kFree}, 8, 4);
   sim::Scenario s = plain;
   s.strategy.offload.activations = ActivationsAt::cpu;
-  const Run without = run(plain);
-  const Run r = run(s);
+  const AnsweredRun without = run_and_answer(plain);
+  const AnsweredRun r = run_and_answer(s);
   CHECK(r.report.step.value == doctest::Approx(without.report.step.value).epsilon(1e-6));
   const auto& chunk = r.simulation.stages[0].chunks[0];
   const Bytes layer = Bytes{chunk.elsewhere.value / 11};  // of 12 layers the last one stays
@@ -204,7 +193,7 @@ TEST_CASE(
 TEST_CASE("a slow link holds up the forward that waits for room, and the backward") {
   sim::Scenario s = host_sample("gpt2", {1, 1, 1}, {.card = 1_GBps, .memory = kFree}, 4, 4);
   s.strategy.offload.activations = ActivationsAt::cpu;
-  const Run r = run(s);
+  const AnsweredRun r = run_and_answer(s);
   const auto& chunk = r.simulation.stages[0].chunks[0];
   // Everything goes out and comes back; in between and after lie computations.
   CHECK(r.report.step.value >= 2 * to_double(chunk.elsewhere) / 1e9);
@@ -214,9 +203,9 @@ TEST_CASE("a slow link holds up the forward that waits for room, and the backwar
 
 TEST_CASE("an early stage keeps activations on the mirrored stage's device") {
   sim::Scenario s = host_sample("gpt2", {1, 4, 1}, {}, 8, 1);
-  const Run without = run(s);
+  const AnsweredRun without = run_and_answer(s);
   s.strategy.offload.activations = ActivationsAt::peer;
-  const Run r = run(s);
+  const AnsweredRun r = run_and_answer(s);
   const auto& first = r.simulation.stages[0].chunks[0];
   CHECK(first.elsewhere.value > 0);
   CHECK(r.simulation.stages[3].chunks[0].elsewhere == Bytes{});
@@ -232,12 +221,12 @@ TEST_CASE("fit recomputes nothing with room, and just enough layers without") {
   sim::Scenario s = host_sample("gpt2", {1, 2, 1}, {}, 8, 2);
   s.model.vocab = 1024;  // the last stage's logits are small
   s.strategy.recompute_method = strategies::RecomputeMethod::fit;
-  const Run roomy = run(s);
+  const AnsweredRun roomy = run_and_answer(s);
   CHECK(roomy.report.stages[0].fully + roomy.report.stages[0].selectively == 0);
   // A quarter of the first stage's activations have no room.
   const Bytes kept = held(roomy.report, 0, MemoryClass::activations);
   s.cluster.devices[0].memory = sim::total(roomy.report.stages[0].peak) - Bytes{kept.value / 4};
-  const Run tight = run(s);
+  const AnsweredRun tight = run_and_answer(s);
   CHECK(tight.report.fits);
   CHECK(tight.report.stages[0].fully + tight.report.stages[0].selectively > 0);
   CHECK(tight.report.stages[1].fully + tight.report.stages[1].selectively == 0);
@@ -246,7 +235,7 @@ TEST_CASE("fit recomputes nothing with room, and just enough layers without") {
 TEST_CASE("a host too small is told") {
   sim::Scenario s = one_gpu({});
   s.strategy.offload.host_memory = 1_GiB;
-  const Run r = run(s);
+  const AnsweredRun r = run_and_answer(s);
   CHECK_FALSE(r.report.fits);
   CHECK(r.report.kinds[0].fits);
   REQUIRE(r.report.host);
@@ -257,8 +246,8 @@ TEST_CASE("in tiles a block's gathered weights take a part") {
   sim::Scenario s = host_sample("gpt2", {1, 1, 4}, {}, 4, 1);
   s.strategy.zero.stage = 3;
   s.strategy.zero.prefetch = 0;
-  const Bytes whole = held(run(s).report, 0, MemoryClass::buffers);
+  const Bytes whole = held(run_and_answer(s).report, 0, MemoryClass::buffers);
   s.strategy.tiling = 4;
-  const Bytes tiles = held(run(s).report, 0, MemoryClass::buffers);
+  const Bytes tiles = held(run_and_answer(s).report, 0, MemoryClass::buffers);
   CHECK(tiles < whole);
 }

@@ -11,16 +11,8 @@ using strategies::MemoryClass;
 
 namespace {
 
-sim::Report answer(const sim::Scenario& s) { return summarise(s, run_scenario(s)); }
-
 Bytes held(const sim::StageReport& stage, MemoryClass c) {
   return stage.peak[static_cast<std::size_t>(c)];
-}
-
-/// The scenario with its ranks all simulated.
-sim::Scenario unfolded(sim::Scenario s) {
-  s.fold = sim::Fold::none;
-  return s;
 }
 
 }  // namespace

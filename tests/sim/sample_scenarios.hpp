@@ -3,7 +3,9 @@
 
 #include "cost/build_cluster.hpp"
 #include "models/registry.hpp"
+#include "sim/report/report.hpp"
 #include "sim/scenario.hpp"
+#include "sim/simulation.hpp"
 
 namespace tsim::testing {
 
@@ -53,6 +55,25 @@ inline sim::Scenario sample(std::string_view model, Degrees degrees, std::int64_
   s.strategy.precision.reduction = models::DType::fp32;
   s.cluster = dgx(world_size(s.strategy));
   return s;
+}
+
+/// The scenario with its ranks all simulated.
+inline sim::Scenario unfolded(sim::Scenario s) {
+  s.fold = sim::Fold::none;
+  return s;
+}
+
+inline sim::Report answer(const sim::Scenario& s) { return summarise(s, run_scenario(s)); }
+
+struct AnsweredRun {
+  sim::Simulation simulation;
+  sim::Report report;
+};
+
+inline AnsweredRun run_and_answer(const sim::Scenario& s) {
+  AnsweredRun result{run_scenario(s), {}};
+  result.report = summarise(s, result.simulation);
+  return result;
 }
 
 }  // namespace tsim::testing

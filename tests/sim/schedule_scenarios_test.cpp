@@ -16,8 +16,6 @@ using strategies::MemoryClass;
 
 namespace {
 
-sim::Report answer(const sim::Scenario& s) { return summarise(s, run_scenario(s)); }
-
 /// Four stages of six layers; 16 micro-batches a replica.
 sim::Scenario with_schedule(const strategies::Schedule& schedule, Degrees degrees) {
   sim::Scenario s = sample("gpt3-1.3b", degrees, 16L * degrees.data, 1);

@@ -14,13 +14,6 @@ using strategies::MemoryClass;
 
 namespace {
 
-sim::Report answer(const sim::Scenario& s) { return summarise(s, run_scenario(s)); }
-
-sim::Scenario unfolded(sim::Scenario s) {
-  s.fold = sim::Fold::none;
-  return s;
-}
-
 sim::Scenario zero_3(int data, std::int64_t batch = 1) {
   sim::Scenario s = sample("gpt3-1.3b", {1, 1, data}, data * batch, batch);
   s.strategy.zero.stage = 3;

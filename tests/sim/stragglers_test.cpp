@@ -9,17 +9,6 @@ using namespace tsim::testing;
 
 namespace {
 
-struct Run {
-  sim::Simulation simulation;
-  sim::Report report;
-};
-
-Run run(const sim::Scenario& s) {
-  Run result{run_scenario(s), {}};
-  result.report = summarise(s, result.simulation);
-  return result;
-}
-
 /// Eight replicas; gradients are reduced after the last backward, or beside it.
 sim::Scenario replicas(bool overlap) {
   sim::Scenario s = sample("gpt3-1.3b", {1, 1, 8}, 16, 2);
@@ -37,8 +26,8 @@ sim::Scenario with_slow(sim::Scenario s, int rank, double factor) {
 
 // astra-sim issue 292: of 8 replicas one computes 1.2 times as long.
 TEST_CASE("one rank of eight at 1.2 lengthens the step by 0.2 of its computing") {
-  const Run even = run(replicas(false));
-  const Run slow = run(with_slow(replicas(false), 5, 1.2));
+  const AnsweredRun even = run_and_answer(replicas(false));
+  const AnsweredRun slow = run_and_answer(with_slow(replicas(false), 5, 1.2));
   const double compute = even.report.stages[0].times.busy.value;
   const double rise = slow.report.step.value - even.report.step.value;
   CHECK(rise == doctest::Approx(0.2 * compute).epsilon(1e-9));
@@ -54,8 +43,8 @@ TEST_CASE("one rank of eight at 1.2 lengthens the step by 0.2 of its computing")
 }
 
 TEST_CASE("what overlaps with a straggler's computing lengthens the step by no more") {
-  const Run even = run(replicas(true));
-  const Run slow = run(with_slow(replicas(true), 0, 1.2));
+  const AnsweredRun even = run_and_answer(replicas(true));
+  const AnsweredRun slow = run_and_answer(with_slow(replicas(true), 0, 1.2));
   const double compute = even.report.stages[0].times.busy.value;
   const double rise = slow.report.step.value - even.report.step.value;
   // Hidden communication of the even step may be hidden no better than by 0.2 of the computing.
@@ -69,8 +58,8 @@ TEST_CASE("what overlaps with a straggler's computing lengthens the step by no m
 TEST_CASE("a pipeline of equal stages with a slow one takes the slow one's time a micro-batch") {
   // m micro-batches: the others' phases once, the slow stage's m times. Messages take a little.
   sim::Scenario s = sample("gpt3-1.3b", {1, 4, 1}, 32, 1);
-  const Run even = run(s);
-  const Run slow = run(with_slow(s, 2, 1.5));
+  const AnsweredRun even = run_and_answer(s);
+  const AnsweredRun slow = run_and_answer(with_slow(s, 2, 1.5));
   const double stage = even.report.stages[2].times.busy.value;
   const double rise = slow.report.step.value - even.report.step.value;
   // The last stage, with the head, set the pace before: at most half the slow stage is added.
@@ -83,13 +72,13 @@ TEST_CASE("a pipeline of equal stages with a slow one takes the slow one's time 
 
 TEST_CASE("ranks with different factors are simulated apart, those with equal ones once") {
   sim::Scenario s = sample("gpt3-1.3b", {4, 1, 2}, 16, 2);
-  CHECK(run(s).report.simulated_ranks == 1);
-  CHECK(run(with_slow(s, 6, 1.1)).report.simulated_ranks == 8);
+  CHECK(run_and_answer(s).report.simulated_ranks == 1);
+  CHECK(run_and_answer(with_slow(s, 6, 1.1)).report.simulated_ranks == 8);
   s.slowdown = {1, 1, 1, 1, 1.3, 1.3, 1.3, 1.3};  // one replica of two
-  const Run folded = run(s);
+  const AnsweredRun folded = run_and_answer(s);
   CHECK(folded.report.simulated_ranks == 2);
   s.fold = sim::Fold::none;
-  const Run apart = run(s);
+  const AnsweredRun apart = run_and_answer(s);
   CHECK(apart.report.simulated_ranks == 8);
   CHECK(apart.report.step.value == doctest::Approx(folded.report.step.value).epsilon(1e-9));
   CHECK(apart.report.straggler->others_idle.value ==
@@ -98,8 +87,8 @@ TEST_CASE("ranks with different factors are simulated apart, those with equal on
 
 TEST_CASE("all ranks slower by one factor take that factor longer to compute") {
   sim::Scenario s = sample("gpt3-1.3b", {1, 1, 1}, 4, 1);
-  const Run even = run(s);
-  const Run slow = run(with_slow(s, 0, 2.0));
+  const AnsweredRun even = run_and_answer(s);
+  const AnsweredRun slow = run_and_answer(with_slow(s, 0, 2.0));
   CHECK(slow.report.step.value == doctest::Approx(2 * even.report.step.value).epsilon(1e-9));
   CHECK(slow.simulation.closed_form.step.value ==
         doctest::Approx(slow.report.step.value).epsilon(1e-9));

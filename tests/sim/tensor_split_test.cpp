@@ -12,8 +12,6 @@ using namespace tsim::testing;
 
 namespace {
 
-sim::Report answer(const sim::Scenario& s) { return summarise(s, run_scenario(s)); }
-
 /// gpt3-1.3b (16 heads, hidden 2048) over eight ranks of one node, micro-batches of four.
 sim::Scenario eight_way() {
   sim::Scenario s = sample("gpt3-1.3b", {8, 1, 1}, 8, 4);

@@ -13,8 +13,6 @@ using namespace tsim::testing;
 
 namespace {
 
-sim::Report answer(const sim::Scenario& s) { return summarise(s, run_scenario(s)); }
-
 /// Few long samples in a pipeline of eight.
 sim::Scenario long_samples(const char* schedule) {
   sim::Scenario s = sample("gpt3-1.3b", {1, 8, 1}, 2, 1);
