@@ -5,7 +5,7 @@
 
 #include "cost/kernel_subject.hpp"
 #include "strategies/memory.hpp"
-#include "strategies/shard.hpp"
+#include "strategies/tensor/shard_block.hpp"
 
 namespace tsim::sim {
 namespace {
@@ -49,15 +49,12 @@ bool is_layer(models::BlockKind kind) {
   return kind == models::BlockKind::layer || kind == models::BlockKind::decoder_layer;
 }
 
-void add_block(const models::Block& block, const Scenario& s, double micro_batches, Gathered& out) {
+void add_block(const models::Block& block, const strategies::TensorSplit& split, const Scenario& s,
+               Gathered& out) {
   const strategies::Strategy& strategy = s.strategy;
-  const strategies::Sharding sharding{.tensor = strategy.tensor,
-                                      .sequence_parallel = strategy.sequence_parallel,
-                                      .heads = s.model.heads,
-                                      .kv_heads = s.model.kv_heads};
   const models::BlockKernels kernels =
-      models::kernels(strategies::shard(block.graph, sharding), strategy.fusion);
-  const double runs = micro_batches * block.count;
+      models::kernels(strategies::shard_block(block.graph, split).graph, strategy.fusion);
+  const double runs = static_cast<double>(micro_batches(s)) * block.count;
   out.add(kernels.forward, runs);
   if (!s.workload.training) { return; }
   out.add(kernels.backward_input, runs);
@@ -93,9 +90,8 @@ std::vector<Lookup> lookups(const Scenario& scenario, const models::Model& model
                             const cost::Device& device,
                             const std::vector<strategies::StagePlan>& stages) {
   Gathered gathered(device);
-  for (const models::Block& block : model.blocks) {
-    add_block(block, scenario, static_cast<double>(micro_batches(scenario)), gathered);
-  }
+  const strategies::TensorSplit split = tensor_split(model, scenario.strategy);
+  for (const models::Block& block : model.blocks) { add_block(block, split, scenario, gathered); }
   std::vector<Lookup> list = std::move(gathered).sorted();
   if (!scenario.workload.training) { return list; }
   for (const strategies::StagePlan& stage : stages) {
