@@ -334,6 +334,57 @@ void chunk_loss(int chunks, BlockPlan& plan) {
   }
 }
 
+/// A kernel for each weight reads its gradient and the sum so far, and writes the sum.
+std::vector<Piece> accumulation(const OpGraph& graph, const Precision& precision, Phase phase,
+                                const cost::Device& device) {
+  Piece piece;
+  piece.phase = phase;
+  for (const models::Tensor& tensor : graph.tensors) {
+    if (tensor.role != models::Role::weight) { continue; }
+    const std::int64_t moved = size_of(kept_weights(precision)) + 2 * size_of(precision.gradient);
+    const Bytes bytes = models::elements(tensor.shape) * Bytes{moved};
+    piece.on_device +=
+        bytes / (device.elementwise_bandwidth * device.memory_bandwidth) + device.launch;
+    ++piece.launches;
+  }
+  if (piece.launches == 0) { return {}; }
+  return {piece};
+}
+
+bool has_vocabulary(models::BlockKind kind) {
+  return kind == models::BlockKind::embedding || kind == models::BlockKind::head;
+}
+
+/// Embedding and head that each tensor rank holds whole: all compute the same.
+ShardedBlock repeated_block(const OpGraph& graph, const TensorSplit& split) {
+  TensorSplit alone = split;
+  alone.sharding.tensor = 1;
+  alone.sharding.sequence_parallel = false;
+  ShardedBlock block = shard_block(graph, alone);
+  std::ranges::fill(block.repeats, split.sharding.tensor);
+  return block;
+}
+
+/// What lies divided along the sequence between blocks enters the head whole, and so does the
+/// gradient that enters the embedding's backward.
+void gather_sequence(const models::Block& block, int tensor, BlockPlan& plan) {
+  const models::TensorId id =
+      block.kind == models::BlockKind::head ? block.graph.input : block.graph.output;
+  if (id < 0 || tensor == 1) { return; }
+  const Bytes size = models::size_of(block.graph.tensors[static_cast<std::size_t>(id)]);
+  const Communication gather{
+      cost::CollectiveOp::all_gather, {GroupAxis::tensor, tensor}, Stream::tp, size};
+  const auto begin = [&](std::vector<Piece>& pieces, Phase phase) {
+    pieces.insert(pieces.begin(), comm_piece(PieceKind::comm, phase, gather));
+  };
+  if (block.kind == models::BlockKind::head) {
+    begin(plan.forward, Phase::forward);
+    return;
+  }
+  begin(plan.backward, Phase::backward);
+  begin(plan.input_grad, Phase::input_grad);
+}
+
 std::vector<Piece> joined(std::vector<Piece> first, const std::vector<Piece>& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
@@ -343,7 +394,9 @@ std::vector<Piece> joined(std::vector<Piece> first, const std::vector<Piece>& se
 
 BlockPlan plan_block(const models::Block& block, const TensorSplit& split, const Strategy& strategy,
                      const cost::Device& device) {
-  const ShardedBlock sharded = shard_block(block.graph, split);
+  const bool whole = !strategy.vocabulary_parallel && has_vocabulary(block.kind);
+  const ShardedBlock sharded =
+      whole ? repeated_block(block.graph, split) : shard_block(block.graph, split);
   const OpGraph& graph = sharded.graph;
   const models::BlockKernels kernels = models::kernels(graph, strategy.fusion);
   const Context context{sharded, device, strategy.overlap_tensor, strategy.tensor_chunks,
@@ -365,6 +418,14 @@ BlockPlan plan_block(const models::Block& block, const TensorSplit& split, const
   plan.backward = joined(again, backward_pieces(kernels, context, Gradients::all));
   plan.input_grad = joined(again, backward_pieces(kernels, context, Gradients::of_inputs));
   plan.weight_grad = backward_pieces(kernels, context, Gradients::of_weights);
+  if (whole && strategy.sequence_parallel) { gather_sequence(block, strategy.tensor, plan); }
+  if (strategy.eager_accumulation) {
+    const auto added = [&](Phase phase) {
+      return accumulation(graph, strategy.precision, phase, device);
+    };
+    plan.backward_added = joined(plan.backward, added(Phase::backward));
+    plan.weight_grad_added = joined(plan.weight_grad, added(Phase::weight_grad));
+  }
   plan.weights = block_weights(graph, strategy.zero.persistence);
   plan.shapes = weight_shapes(graph);
   plan.word_embedding = word_embedding(graph);

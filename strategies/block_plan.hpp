@@ -26,6 +26,9 @@ struct BlockPlan {
   std::vector<Piece> forward;
   std::vector<Piece> backward;  // recomputation first
   std::vector<Piece> again;     // that alone
+  /// backward and weight_grad with kernels that add the gradients to those of earlier
+  /// micro-batches; empty: products do that.
+  std::vector<Piece> backward_added, weight_grad_added;
   std::vector<Piece> input_grad,
       weight_grad;           // the same in two parts, the second of which can wait
   Bytes activations;         // kept from forward to backward

@@ -160,11 +160,19 @@ void add_programs(std::span<const ChunkBlock> blocks, const Strategy& strategy,
   const BucketLimits last = make.buckets(true);
   plan.forward = make.forward(false);
   if (strategy.overlap_parameters) { plan.first_forward = make.forward(true); }
-  plan.backward = make.backward(&BlockPlan::backward, Phase::backward, each);
-  plan.last_backward = make.backward(&BlockPlan::backward, Phase::backward, last);
+  const bool adds = strategy.eager_accumulation;
+  const Pieces backward = adds ? &BlockPlan::backward_added : &BlockPlan::backward;
+  const Pieces weights = adds ? &BlockPlan::weight_grad_added : &BlockPlan::weight_grad;
+  plan.backward = make.backward(backward, Phase::backward, each);
+  plan.last_backward = make.backward(backward, Phase::backward, last);
   plan.input_grad = make.backward(&BlockPlan::input_grad, Phase::input_grad, {});
-  plan.weight_grad = make.backward(&BlockPlan::weight_grad, Phase::weight_grad, each);
-  plan.last_weight_grad = make.backward(&BlockPlan::weight_grad, Phase::weight_grad, last);
+  plan.weight_grad = make.backward(weights, Phase::weight_grad, each);
+  plan.last_weight_grad = make.backward(weights, Phase::weight_grad, last);
+  if (!adds || !strategy.gradients_when_made) { return; }
+  plan.first_backward = make.backward(&BlockPlan::backward, Phase::backward, each);
+  plan.only_backward = make.backward(&BlockPlan::backward, Phase::backward, last);
+  plan.first_weight_grad = make.backward(&BlockPlan::weight_grad, Phase::weight_grad, each);
+  plan.only_weight_grad = make.backward(&BlockPlan::weight_grad, Phase::weight_grad, last);
 }
 
 }  // namespace tsim::strategies

@@ -124,7 +124,8 @@ class ProgramMaker {
   void close(std::int64_t bucket = 0) {
     if (!open_) { return; }
     current_.after = frontier_;
-    current_.duration = std::max(on_device_, static_cast<double>(launches_) * host_launch_);
+    current_.duration = on_device_;
+    current_.host = static_cast<double>(launches_) * host_launch_;
     current_.bucket = bucket;
     program_.steps.push_back(std::exchange(current_, Step{}));
     frontier_ = {static_cast<int>(program_.steps.size()) - 1};
@@ -157,9 +158,13 @@ Program make_program(std::span<const Piece> pieces, Seconds host_launch,
 }
 
 Seconds compute_time(const Program& program) {
-  Seconds sum;
-  for (const Step& step : program.steps) { sum += step.duration; }
-  return sum;
+  Seconds on_device;
+  Seconds host;
+  for (const Step& step : program.steps) {
+    on_device += step.duration;
+    host += step.host;
+  }
+  return std::max(on_device, host);
 }
 
 bool reads_input(const Step& step) {

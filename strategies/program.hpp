@@ -17,7 +17,8 @@ struct Step {
   std::vector<int> after;  // earlier steps; none: it may start when the phase may
   MemoryEffect memory;     // at its start and its end
   // compute
-  Seconds duration;
+  Seconds duration;  // on the device
+  Seconds host;      // until the host has launched it, from when it has launched what is before
   Flops model_flops, hardware_flops;
   std::int64_t bucket = 0;  // > 0: a bucket of so many gradient elements is complete at its end
   // communication
@@ -43,12 +44,12 @@ struct BucketLimits {
   bool completes = false;  // the gradients that are sent have been added up over micro-batches
 };
 
-/// Joins pieces that nothing separates. A step takes what its kernels take on the device, or what
-/// the host needs to launch them if that is longer.
+/// Joins pieces that nothing separates.
 Program make_program(std::span<const Piece> pieces, Seconds host_launch,
                      const BucketLimits& buckets = {});
 
-/// Sum of the compute steps.
+/// Of the compute steps: what they take on the device, or the host to launch them if that is
+/// longer.
 Seconds compute_time(const Program& program);
 
 /// Whether a step is what a message to the phase starts: a communication of parameters or with the

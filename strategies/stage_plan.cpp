@@ -138,6 +138,18 @@ void gather_messages(const Chain& chain, const ChunkSpec& spec, int tensor,
   }
 }
 
+/// Of a chunk's weights; the word embedding's with the block that completes it.
+Bytes gradients_of(const std::vector<ChunkBlock>& blocks, const Strategy& strategy) {
+  std::int64_t elements = 0;
+  std::int64_t whole = 0;
+  for (const ChunkBlock& block : blocks) {
+    elements += block.plan->weights.own;
+    elements += block.completes_embedding ? block.plan->weights.embedding : 0;
+    whole += block.plan->weights.small;
+  }
+  return states_on_device(state_bytes(elements, strategy, whole), strategy, whole).gradients;
+}
+
 ChunkPlan plan_chunk(const Chain& chain, const ChunkSpec& spec, const Strategy& strategy,
                      const cost::Device& device) {
   const Units units = spec.units;
@@ -165,6 +177,7 @@ ChunkPlan plan_chunk(const Chain& chain, const ChunkSpec& spec, const Strategy& 
     plan.backward_workspace = std::max(plan.backward_workspace, b.backward_workspace);
     if (b.output.value > 0) { plan.output = b.output + b.memory; }
   }
+  if (strategy.gradients_when_made) { plan.gradients = gradients_of(blocks, strategy); }
   // A stage of decoder layers alone keeps a copy of its own of what the encoder made.
   if (!has_encoder_output) { plan.activations += encoder_output; }
   gather_messages(chain, spec, strategy.tensor, plans);

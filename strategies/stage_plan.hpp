@@ -25,7 +25,12 @@ struct ChunkPlan {
   Program last_backward;  // of the last micro-batch: cut where gradient buckets are complete
   Program input_grad, weight_grad;  // the backward in two parts
   Program last_weight_grad;         // cut like last_backward
+  /// Of the first micro-batch, whose gradients are added to nothing, and of the only one; empty:
+  /// like the others.
+  Program first_backward, only_backward;
+  Program first_weight_grad, only_weight_grad;
   Program first_forward;  // of the first micro-batch: gathers weights; empty: like the others
+  Bytes gradients;        // that the first backward allocates and the optimizer frees
   Bytes input, output;    // activations from the chunk before and to the one after
   Bytes activations;      // kept from forward to backward, one micro-batch
   Bytes logits;           // the same, of the loss

@@ -138,6 +138,12 @@ struct Strategy {
   Zero zero;
   Offload offload;
   GradientSync gradient_sync = GradientSync::automatic;
+  bool gradients_when_made = false;  // the first backward allocates them and the optimizer frees
+                                     // them, as PyTorch does; else they are there all the time, as
+                                     // Megatron-LM's buffer is
+  bool eager_accumulation = false;   // kernels of their own add a micro-batch's gradients to those
+                                     // of the ones before; else products do
+  bool vocabulary_parallel = true;   // tensor ranks split the vocabulary; else each holds all of it
   bool across_every = true;  // with sync of every micro-batch: over all groups of shards each time
   bool overlap_parameters = false;  // ZeRO 1, 2: weights are gathered block by block before the
                                     // first forward needs them, not after the optimizer

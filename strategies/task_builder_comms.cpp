@@ -276,6 +276,7 @@ void TaskBuilder::step_optimizer(int stage) {
   for (std::size_t kind = 0; kind < kinds(); ++kind) {
     builder_.graph.computes.push_back({"optimizer", plan_on(kind, stage).optimizer, {}, {}});
   }
+  const std::uint32_t freed = free_gradients(input_.stages[index(stage)]);
   for (int t = 0; t < tensor_; ++t) {
     for (int d = 0; d < replicas_; ++d) {
       const auto me = static_cast<std::uint32_t>(slot(stage, d, t));
@@ -285,6 +286,7 @@ void TaskBuilder::step_optimizer(int stage) {
       }
       const TaskId id = builder_.add({.work = work + kind_of(stage, d, t),
                                       .place = me,
+                                      .effect = freed,
                                       .kind = TaskKind::compute,
                                       .phase = Phase::optimizer,
                                       .stream = Stream::compute});

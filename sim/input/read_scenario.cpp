@@ -28,7 +28,8 @@ void settle_model(Scenario& s) {
     }
   }
   s.unpadded_vocab = s.model.vocab;
-  s.model.vocab = padded_vocab(s.model.vocab, s.workload.vocab_multiple, s.strategy.tensor);
+  s.model.vocab = padded_vocab(s.model.vocab, s.workload.vocab_multiple,
+                               s.strategy.vocabulary_parallel ? s.strategy.tensor : 1);
 }
 
 std::vector<std::string> read_texts(const Place& place) {

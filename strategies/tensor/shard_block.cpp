@@ -61,7 +61,12 @@ ShardedBlock by_megatrons_rule(const OpGraph& graph, const Sharding& s) {
   block.after_forward = over_runs(comms.after_forward);
   block.before_backward = over_runs(comms.before_backward);
   block.after_backward_input = over_runs(comms.after_backward_input);
-  block.repeats.assign(graph.ops.size(), 1);
+  block.repeats.reserve(graph.ops.size());
+  for (const Op& op : block.graph.ops) {
+    const bool divided =
+        is_split(op.space) || (s.sequence_parallel && has_axis(op.space, Axis::sequence));
+    block.repeats.push_back(divided ? 1 : s.tensor);
+  }
   if (s.tensor > 1) { add_shared(block.graph, s, block); }
   return block;
 }
