@@ -60,26 +60,31 @@ GroupCopies TaskBuilder::copies_of(const Communication& c, const Place& place) c
 /// replicas or the host.
 ResolvedStep TaskBuilder::resolve_comm(const Step& step, int stage, int replica) {
   const Communication& c = step.comm;
-  const bool of_tensor = c.group.axis == GroupAxis::tensor;
-  const bool of_replicas = c.group.axis == GroupAxis::replica;
+  const PlaneGroup axes = axes_of(c.group, layout_);
   ResolvedStep resolved;
-  if (of_tensor) { resolved.slots = tensor_ == 1 ? RankGroup{GroupAxis::tensor} : c.group; }
-  const int number = of_replicas ? group_of(c.group, replica) : replica;
+  resolved.slots = tensor_ == 1 ? RankGroup{GroupAxis::tensor} : axes.tensor;
+  const int number = group_of(axes.replica, replica);
   std::vector<int> together{replica};  // simulated replicas of the group
-  if (of_replicas && !input_.folded.data) {
-    together = members(c.group, number);
+  const bool crosses = c.group.axis == GroupAxis::replica || axes.replica.size > 1;
+  if (crosses && !input_.folded.data) {
+    together = members(axes.replica, number);
     resolved.leader = together.front();
   }
-  const int count = of_tensor ? group_count(resolved.slots, tensor_) : tensor_;
+  const int count = group_count(resolved.slots, tensor_);
   const std::string label = at_stage(text_of(c, step.phase), stage);
   for (int i = 0; i < count; ++i) {
-    const std::vector<int> tensors = of_tensor ? members(resolved.slots, i) : std::vector<int>{i};
-    const int tensor = of_tensor ? members(c.group, i).front() : i;
-    const CommKey key{c.stream, c.op, c.group,
-                      (stage * replica_count(strategy_) + number) * strategy_.tensor + i, c.size};
+    const std::vector<int> tensors = members(resolved.slots, i);
+    const int tensor = members(axes.tensor, i).front();
+    std::vector<std::uint32_t> slots = slots_of(stage, together, tensors);
+    const CommKey key{c.stream,
+                      c.op,
+                      c.group,
+                      (stage * replica_count(strategy_) + number) * strategy_.tensor + i,
+                      c.size,
+                      slots.size() == 1};
     resolved.work.push_back(
         table_.comm(builder_.graph, key, label, copies_of(c, {tensor, replica, stage})));
-    resolved.group.push_back(group(slots_of(stage, together, tensors)));
+    resolved.group.push_back(group(std::move(slots)));
   }
   return resolved;
 }
