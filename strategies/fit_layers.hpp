@@ -15,6 +15,7 @@ struct LayerMemory {
   std::int64_t elements = 0;
   std::int64_t whole = 0;  // of these, kept on every rank whatever is sharded
   WeightShapes shapes;
+  ExpertWeights experts;  // of the elements
   Bytes activations;  // of one micro-batch, the loss's included
   Bytes workspace;    // of a phase
 };

@@ -65,6 +65,7 @@ class AlikeCheck {
                          return sums_alike(group_copies(layout_, axes_, place, group), message);
                        }) &&
            groups_alike(place, gradients) && copies_alike(place, message) &&
+           experts_alike(place, plan, message) &&
            sums_alike(replica_copies(layout_, axes_, place.tensor, holders), gradients) &&
            messages_alike(place, message);
   }
@@ -104,6 +105,19 @@ class AlikeCheck {
     return std::ranges::all_of(groups, [&](const RankGroup& group) {
       return sums_alike(group_copies(layout_, axes_, place, group), size);
     });
+  }
+
+  /// Ranks that have different experts, that split one, and that hold copies of the same.
+  bool experts_alike(const Place& place, const StagePlan& plan, Bytes size) {
+    if (plan.experts.elements == 0) { return true; }
+    const auto alike = [&](CollectiveOp op, const RankGroup& group) {
+      const CommKey key{.stream = {}, .op = op, .group = group, .payload = size};
+      return group.size < 2 || table_.alike(key, group_copies(layout_, axes_, place, group));
+    };
+    const int split = expert_tensor(strategy_);
+    return alike(CollectiveOp::all_to_all, {GroupAxis::plane, strategy_.experts.ranks, split}) &&
+           alike(CollectiveOp::all_gather, {GroupAxis::plane, split, 1}) &&
+           alike(CollectiveOp::all_reduce, expert_copies(strategy_));
   }
 
   /// To and from the host, or between two stages.

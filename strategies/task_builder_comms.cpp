@@ -187,9 +187,13 @@ std::vector<std::uint32_t> TaskBuilder::replica_slots(int stage, int tensor) con
 }
 
 void TaskBuilder::reduce_gradients(int stage) {
-  if (replicas(strategy_) == 1 || mirror_stage(shape_, stage) < stage) { return; }
+  if (mirror_stage(shape_, stage) < stage) { return; }
   if (mirror_stage(shape_, stage) > stage) { merge_buckets(stage); }
   for (const Bucket& bucket : buckets_[index(stage)]) {
+    if (bucket.of_experts) {
+      reduce_expert_bucket(bucket, stage);
+      continue;
+    }
     for (int t = 0; t < tensor_; ++t) { reduce_bucket(bucket, stage, t); }
   }
 }
@@ -301,6 +305,7 @@ void TaskBuilder::step_optimizer(int stage) {
     const bool last_holder = mirror_stage(shape_, stage) <= stage;
     if (last_holder) { gather_parameters(stage, t); }
   }
+  if (mirror_stage(shape_, stage) <= stage) { gather_experts(stage); }
 }
 
 /// Each replica has stepped its shard of the optimizer: the others need the new weights, at stage 3
@@ -310,7 +315,7 @@ void TaskBuilder::gather_parameters(int stage, int tensor) {
   if (zero == 0 || state_shards(strategy_) == 1) { return; }
   if (zero < 3 && strategy_.overlap_parameters) { return; }  // the first forward gathers
   const StagePlan& plan = input_.stages[index(stage)];
-  const std::int64_t elements = zero == 3 ? plan.whole : plan.elements;
+  const std::int64_t elements = zero == 3 ? plan.whole : plan.elements - plan.experts.elements;
   const Bytes size = elements * Bytes{size_of(kept_weights(strategy_.precision))};
   if (size.value == 0) { return; }
   if (strategy_.zero.shard_group > 0) {
