@@ -357,8 +357,12 @@ BlockPlan plan_block(const models::Block& block, const TensorSplit& split, const
   const ShardedBlock sharded = shard_block(block.graph, split);
   const OpGraph& graph = sharded.graph;
   const models::BlockKernels kernels = models::kernels(graph, strategy.fusion);
-  const Context context{sharded, device, strategy.overlap_tensor, strategy.tensor_chunks,
-                        split.sharding, spreads_experts(strategy)};
+  const Context context{sharded,
+                        device,
+                        strategy.overlap_tensor,
+                        strategy.tensor_chunks,
+                        split.sharding,
+                        spreads_experts(strategy)};
   const Recompute recompute = recompute_of(block.kind, strategy);
 
   BlockPlan plan;
@@ -379,9 +383,7 @@ BlockPlan plan_block(const models::Block& block, const TensorSplit& split, const
   plan.weights = block_weights(context, strategy.zero.persistence);
   const bool apart = spreads_experts(strategy);
   plan.shapes = weight_shapes(graph, apart ? WeightClass::dense : WeightClass::all);
-  if (apart) {
-    plan.experts = {plan.weights.experts, weight_shapes(graph, WeightClass::experts)};
-  }
+  if (apart) { plan.experts = {plan.weights.experts, weight_shapes(graph, WeightClass::experts)}; }
   plan.word_embedding = word_embedding(graph);
   plan.shared = sharded.shared;
   add_memory(graph, recompute, strategy.fusion, plan);

@@ -39,7 +39,7 @@ struct BlockPlan {
   Bytes output;              // the activation that leaves it
   Bytes memory;              // an encoder's output that it reads besides
   BlockWeights weights;
-  WeightShapes shapes;                 // of these, without the word embedding and such experts
+  WeightShapes shapes;  // of these, without the word embedding and such experts
   ExpertWeights experts;
   std::vector<Matrix> word_embedding;  // if there is one
   std::vector<SharedGradients> shared;

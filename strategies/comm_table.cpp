@@ -84,9 +84,8 @@ Comm CommTable::lay(const CommKey& key, std::string_view algorithm,
     return comm;
   }
   const bool exchange = is_exchange(key);
-  const auto plan = exchange
-                        ? exchange_plan(*strategy_, devices, key.payload, *router_)
-                        : plan_collective(key.op, algorithm, devices, key.payload, *router_);
+  const auto plan = exchange ? exchange_plan(*strategy_, devices, key.payload, *router_)
+                             : plan_collective(key.op, algorithm, devices, key.payload, *router_);
   comm.algorithm = plan.algorithm;
   comm.latency = plan.latency;
   comm.flows = flows(plan);

@@ -79,9 +79,9 @@ class ExpertComms {
     };
     const auto from_experts = [&](std::vector<OpComm>& list, OpId at) {
       if (gathers) {
-        list.push_back({at, inside_expert(CollectiveOp::reduce_scatter,
-                                          s_.experts.tensor * elements *
-                                              Bytes{models::size_of(dtype)})});
+        list.push_back(
+            {at, inside_expert(CollectiveOp::reduce_scatter,
+                               s_.experts.tensor * elements * Bytes{models::size_of(dtype)})});
       }
       if (s_.experts.ranks > 1) {
         list.push_back({at, over_experts(CollectiveOp::all_to_all, back)});

@@ -12,9 +12,7 @@ std::string_view name_of(Dispatch dispatch) {
   return kNames[static_cast<std::size_t>(dispatch)];
 }
 
-int expert_tensor(const Strategy& s) {
-  return s.experts.tensor > 0 ? s.experts.tensor : s.tensor;
-}
+int expert_tensor(const Strategy& s) { return s.experts.tensor > 0 ? s.experts.tensor : s.tensor; }
 
 std::int64_t plane_size(const Strategy& s) { return std::int64_t{s.tensor} * s.data * s.context; }
 
@@ -26,8 +24,6 @@ bool spreads_experts(const Strategy& s) {
   return s.experts.ranks > 1 || expert_tensor(s) != s.tensor;
 }
 
-bool cuts_tokens(const Strategy& s) {
-  return s.sequence_parallel || expert_tensor(s) != s.tensor;
-}
+bool cuts_tokens(const Strategy& s) { return s.sequence_parallel || expert_tensor(s) != s.tensor; }
 
 }  // namespace tsim::strategies

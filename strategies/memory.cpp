@@ -34,9 +34,7 @@ StateBytes bytes_of(const Weights& held, std::int64_t whole, const Strategy& str
 
 }  // namespace
 
-int expert_state_shards(const Strategy& s) {
-  return s.zero.stage == 0 ? 1 : expert_holders(s);
-}
+int expert_state_shards(const Strategy& s) { return s.zero.stage == 0 ? 1 : expert_holders(s); }
 
 int state_shards(const Strategy& s) {
   if (s.zero.stage == 0) { return 1; }
@@ -52,9 +50,8 @@ StateSizes state_sizes(const Precision& precision, Optimizer optimizer) {
 
 StateBytes state_bytes(std::int64_t elements, const Strategy& strategy, std::int64_t whole,
                        const WeightShapes& shapes, const ExpertWeights& experts) {
-  const Weights dense{.elements = elements - experts.elements,
-                      .shapes = shapes,
-                      .shards = state_shards(strategy)};
+  const Weights dense{
+      .elements = elements - experts.elements, .shapes = shapes, .shards = state_shards(strategy)};
   StateBytes bytes = bytes_of(dense, whole, strategy);
   if (experts.elements == 0) { return bytes; }
   const Weights spread{.elements = experts.elements,

@@ -12,8 +12,7 @@ namespace {
 class ProgramMaker {
  public:
   ProgramMaker(Seconds host_launch, const BucketLimits& buckets)
-      : host_launch_(host_launch), buckets_(buckets),
-        limits_{buckets.first, buckets.first} {}
+      : host_launch_(host_launch), buckets_(buckets), limits_{buckets.first, buckets.first} {}
 
   void add(const Piece& piece) {
     switch (piece.kind) {
@@ -31,9 +30,7 @@ class ProgramMaker {
         add_comm(piece);
         break;
       case PieceKind::join: join(piece.key); break;
-      case PieceKind::flush:
-        send_rest(piece.phase);
-        break;
+      case PieceKind::flush: send_rest(piece.phase); break;
     }
   }
 
@@ -59,8 +56,7 @@ class ProgramMaker {
     current_.hardware_flops += piece.hardware_flops;
     current_.memory.insert(current_.memory.end(), piece.memory.begin(), piece.memory.end());
     if (buckets_.others == 0) { return; }
-    const std::int64_t dense =
-        buckets_.dense ? piece.gradients + piece.embedding_gradients : 0;
+    const std::int64_t dense = buckets_.dense ? piece.gradients + piece.embedding_gradients : 0;
     const std::int64_t experts = buckets_.experts ? piece.expert_gradients : 0;
     if (dense + experts > 0 && buckets_.gradient.value > 0) {
       current_.memory.push_back(

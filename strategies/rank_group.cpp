@@ -16,9 +16,9 @@ std::vector<int> members(const RankGroup& g, int number) {
 PlaneGroup on_axes(const RankGroup& plane, int tensor) {
   const int inside = std::gcd(plane.stride, tensor);  // its tensor ranks are so far apart
   const int tensors = std::min(tensor / inside, plane.size);
-  return {.tensor = {GroupAxis::tensor, tensors, inside},
-          .replica = {GroupAxis::replica, plane.size / tensors,
-                      std::max(1, plane.stride / tensor)}};
+  return {
+      .tensor = {GroupAxis::tensor, tensors, inside},
+      .replica = {GroupAxis::replica, plane.size / tensors, std::max(1, plane.stride / tensor)}};
 }
 
 }  // namespace tsim::strategies

@@ -15,7 +15,15 @@ namespace tsim::strategies {
 /// too: they hold the same parameters), a rank and its host's memory or drives (by way of its
 /// memory), that memory and the drives, or ranks of two stages. plane: all ranks of a stage, tensor
 /// ranks counted first, then context and data ranks; experts are spread over them.
-enum class GroupAxis : std::uint8_t { tensor, replica, host_memory, drive, host_drive, peer, plane };
+enum class GroupAxis : std::uint8_t {
+  tensor,
+  replica,
+  host_memory,
+  drive,
+  host_drive,
+  peer,
+  plane
+};
 
 /// Whether one rank alone copies.
 constexpr bool is_copy(GroupAxis axis) {

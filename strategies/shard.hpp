@@ -37,8 +37,8 @@ struct Sharding {
 /// parallelism the sequence axis of every operator and tensor without such an axis is divided too.
 /// Context ranks divide the sequence axis of all; keys are whole, but for a ring, whose operators
 /// are one round of it; after Ulysses' all-to-all the attention core has the whole sequence and a
-/// part of the heads. Experts are dealt to ep ranks and their columns to etp ranks; an expert's slots
-/// hold the rows that come from all of these.
+/// part of the heads. Experts are dealt to ep ranks and their columns to etp ranks; an expert's
+/// slots hold the rows that come from all of these.
 ///   [arXiv:1909.08053, sec. 3; arXiv:2205.05198, sec. 4.2]
 models::OpGraph shard(const models::OpGraph& graph, const Sharding& sharding);
 

@@ -110,7 +110,7 @@ struct Strategy {
   bool zigzag = true;  // rank i has the parts i and 2c-1-i of 2c, so that a causal mask leaves all
                        // the same work
   ExpertParallel experts;
-  int chunks = 1;      // v: model chunks of a stage, as the schedule allows
+  int chunks = 1;                  // v: model chunks of a stage, as the schedule allows
   bool sequence_parallel = false;  // norms and dropout split along the sequence over t
   std::string schedule = "1f1b";   // a name in the schedule registry, or of an order of its own
   PipelineOrder own_order;         // of a schedule that is not in the registry

@@ -173,8 +173,8 @@ class TaskBuilder {
   struct Bucket {
     int chunk = 0;
     std::int64_t elements = 0;
-    std::vector<StepTasks> ready;   // of a part that two stages hold, the second one's last
-    std::vector<StepTasks> step;  // by replica: optimizer steps that wait for it alone
+    std::vector<StepTasks> ready;  // of a part that two stages hold, the second one's last
+    std::vector<StepTasks> step;   // by replica: optimizer steps that wait for it alone
     bool of_experts = false;
   };
   void reduce_bucket(const Bucket& bucket, int stage, int tensor);

@@ -100,9 +100,8 @@ void TaskBuilder::gather_experts(int stage) {
   for (const ExpertCopies& copies : expert_copies_of(stage)) {
     const CommKey key{Stream::dp, CollectiveOp::all_gather, expert_copies(strategy_),
                       stage * static_cast<int>(plane_size(strategy_)) + copies.number, size};
-    const std::uint32_t comm =
-        table_.comm(builder_.graph, key, at_stage("expert parameter all-gather", stage),
-                    copies.devices);
+    const std::uint32_t comm = table_.comm(
+        builder_.graph, key, at_stage("expert parameter all-gather", stage), copies.devices);
     std::vector<std::uint32_t> slots;
     for (const int holder : holder_stages(shape_, stage)) {
       const auto here = slots_of(holder, copies.replicas, copies.tensors);

@@ -68,9 +68,7 @@ class Exchange {
   using Matrix = std::vector<double>;
 
   std::size_t count() const { return devices_.size(); }
-  double bytes(std::size_t i, std::size_t j) const {
-    return traffic_.bytes[i * count() + j];
-  }
+  double bytes(std::size_t i, std::size_t j) const { return traffic_.bytes[i * count() + j]; }
   std::size_t at(std::size_t node, std::size_t place) const { return nodes_[node][place]; }
 
   /// Devices by node, as their numbers in the group.
@@ -83,8 +81,8 @@ class Exchange {
       const auto has = [&](const std::vector<int>& node) {
         return node_of(topology, node.front()) == node_of(topology, devices_[i]);
       };
-      const auto node = static_cast<std::size_t>(
-          std::find_if(by_node.begin(), by_node.end(), has) - by_node.begin());
+      const auto node = static_cast<std::size_t>(std::find_if(by_node.begin(), by_node.end(), has) -
+                                                 by_node.begin());
       spots_[i] = {node, nodes_[node].size()};
       nodes_[node].push_back(i);
     }

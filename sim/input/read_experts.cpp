@@ -30,7 +30,8 @@ void read_experts(Reader& in, strategies::Strategy& strategy) {
   e.dispatch = read_choice<Dispatch>(moe.take("dispatch"), kWays, e.dispatch);
   e.dispatch_format = read_format(moe.take("dispatch_format"));
   e.combine_format = read_format(moe.take("combine_format"));
-  e.capacity_factor = read_real(moe.take("capacity_factor"), {.least = 0.0, .most = 1000.0, .above = true}, e.capacity_factor);
+  e.capacity_factor = read_real(moe.take("capacity_factor"),
+                                {.least = 0.0, .most = 1000.0, .above = true}, e.capacity_factor);
   moe.finish();
 }
 

@@ -44,9 +44,9 @@ void check_experts_divide(const Check& check) {
   const std::int64_t ranks = check.scenario.strategy.experts.ranks;
   for (const std::int64_t experts : layer_experts(check.scenario.model)) {
     if (experts % ranks == 0) { continue; }
-    check.fail("/strategy/expert", text(ranks),
-               "a divisor of " + text(experts) +
-                   " (experts of a layer): " + list_text(divisors(experts)));
+    check.fail(
+        "/strategy/expert", text(ranks),
+        "a divisor of " + text(experts) + " (experts of a layer): " + list_text(divisors(experts)));
     return;
   }
 }
@@ -73,8 +73,8 @@ void check_expert_ranks(const Check& check) {
   const auto aligned = [&](std::int64_t n) { return n % s.tensor == 0 || s.tensor % n == 0; };
   if (!aligned(split) || !aligned(ranks)) {
     check.fail("/strategy/expert", "expert_tensor*expert = " + product,
-               "expert_tensor, and expert_tensor*expert, that divide tensor = " +
-                   text(s.tensor) + " or are multiples of it");
+               "expert_tensor, and expert_tensor*expert, that divide tensor = " + text(s.tensor) +
+                   " or are multiples of it");
   }
 }
 
