@@ -18,7 +18,8 @@ models::BuildOptions build_options(const Scenario& s) {
           .compute = s.strategy.precision.compute,
           .flash_attention = s.strategy.flash_attention,
           .dropout = s.workload.dropout && s.workload.training,
-          .loss = s.workload.training};
+          .loss = s.workload.training,
+          .capacity_factor = s.strategy.experts.capacity_factor};
 }
 
 /// The strategy with "fit" solved, on the kind of device with least memory.

@@ -20,6 +20,7 @@ struct BlockWeights {
   std::int64_t own = 0;        // elements, without the tied word embedding
   std::int64_t embedding = 0;  // elements of "embedding.word", which embedding and tied head share
   std::int64_t small = 0;      // of `own`, in tensors too small to be sharded (Zero::persistence)
+  std::int64_t experts = 0;    // of `own`, of experts that are spread otherwise
 };
 
 struct BlockPlan {
@@ -41,7 +42,8 @@ struct BlockPlan {
   Bytes output;              // the activation that leaves it
   Bytes memory;              // an encoder's output that it reads besides
   BlockWeights weights;
-  WeightShapes shapes;                 // of these, without the word embedding
+  WeightShapes shapes;  // of these, without the word embedding and such experts
+  ExpertWeights experts;
   std::vector<Matrix> word_embedding;  // if there is one
   std::vector<SharedGradients> shared;
 };

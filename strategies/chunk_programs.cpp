@@ -13,7 +13,8 @@ namespace {
 constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t sharded_elements(const BlockPlan& plan) {
-  return plan.weights.own + plan.weights.embedding - plan.weights.small;
+  const BlockWeights& w = plan.weights;
+  return w.own + w.embedding - w.small - w.experts;
 }
 
 /// One of a block's lists of pieces.
@@ -44,11 +45,16 @@ class ProgramsOf {
 
   /// What is done with gradients in a micro-batch's backward; `last`: it is the last one's.
   BucketLimits buckets(bool last) const {
-    if (replicas(s_) == 1 && !steps_on_host(s_)) { return {}; }
-    if (!sends_in_programs(s_)) { return last ? limits() : BucketLimits{}; }
-    if (!last && !syncs_every(s_)) { return {}; }
+    const bool dense = replicas(s_) > 1 || steps_on_host(s_);
+    const bool experts = spreads_experts(s_) && (expert_holders(s_) > 1 || steps_on_host(s_));
+    if (!dense && !experts) { return {}; }
+    if (!last && !(sends_in_programs(s_) && syncs_every(s_))) { return {}; }
     BucketLimits result = limits();
+    result.dense = dense;
+    result.experts = experts;
+    if (!sends_in_programs(s_)) { return result; }
     result.sends = gradient_sends(s_, last || s_.across_every);
+    result.expert_sends = expert_gradient_sends(s_);
     result.completes = last;
     const bool transient = (s_.zero.stage >= 2 || steps_on_host(s_)) && syncs_every(s_);
     if (transient) { result.gradient = Bytes{size_of(s_.precision.gradient)}; }

@@ -21,6 +21,7 @@ struct Step {
   Seconds host;      // until the host has launched it, from when it has launched what is before
   Flops model_flops, hardware_flops;
   std::int64_t bucket = 0;  // > 0: a bucket of so many gradient elements is complete at its end
+  bool of_experts = false;  // they are experts'
   // communication
   int swap = 0;              // as in Piece
   std::int64_t to_host = 0;  // > 0: the host has all of so many elements' gradients at its end
@@ -39,6 +40,9 @@ struct BucketLimits {
   /// What sends a full bucket, one after another; empty: the steps are only marked, and whoever
   /// reads them sends.
   std::vector<GradientSend> sends = {};
+  std::vector<GradientSend> expert_sends = {};  // the same, of experts that are spread otherwise
+  bool dense = true;                            // which gradients are sent at all
+  bool experts = true;
   Bytes gradient = {};     // of an element as it waits to be sent: allocated when it is made, freed
                            // with the last of `sends`
   bool completes = false;  // the gradients that are sent have been added up over micro-batches

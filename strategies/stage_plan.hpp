@@ -47,7 +47,8 @@ struct StagePlan {
   bool shares_embedding = false;        // holds a copy that another stage holds too
   Seconds optimizer;                    // one step on one rank
   std::vector<SharedGradients> shared;  // added up over parts of the tensor group before that
-  WeightShapes shapes;                  // of the trained elements
+  WeightShapes shapes;                  // of the trained elements but `experts`
+  ExpertWeights experts;                // of the trained elements, spread otherwise
 };
 
 /// Layers of each of the consecutive parts of the model: without chunks, of each stage.

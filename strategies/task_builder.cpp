@@ -138,7 +138,8 @@ void TaskBuilder::make_ranks() {
   for (int stage = 0; stage < strategy_.pipeline; ++stage) {
     const StagePlan& plan = input_.stages[index(stage)];
     const StateBytes states = states_on_device(
-        state_bytes(plan.elements, strategy_, plan.whole, plan.shapes), strategy_, plan.whole);
+        state_bytes(plan.elements, strategy_, plan.whole, plan.shapes, plan.experts), strategy_,
+        plan.whole);
     Bytes buffers;  // one message in, one out
     if (strategy_.pipeline > 1) {
       for (const ChunkPlan& chunk : plan.chunks) {

@@ -177,10 +177,20 @@ class TaskBuilder {
   struct Bucket {
     int chunk = 0;
     std::int64_t elements = 0;
-    std::vector<StepTasks> ready;
-    std::vector<StepTasks> step;  // by replica: optimizer steps that wait for it alone
+    std::vector<StepTasks> ready;  // of a part that two stages hold, the second one's last
+    std::vector<StepTasks> step;   // by replica: optimizer steps that wait for it alone
+    bool of_experts = false;
   };
   void reduce_bucket(const Bucket& bucket, int stage, int tensor);
+  // task_builder_experts.cpp: ranks that hold copies of the same experts
+  struct ExpertCopies {
+    std::vector<int> replicas, tensors;  // simulated ones of the group
+    GroupCopies devices;                 // of all holders
+    int number = 0;                      // of the group on its stage
+  };
+  std::vector<ExpertCopies> expert_copies_of(int stage) const;
+  void reduce_expert_bucket(const Bucket& bucket, int stage);
+  void gather_experts(int stage);
   std::vector<std::vector<Bucket>> buckets_;  // by stage
   std::vector<int> backwards_left_;           // of the stage and replica at hand, by chunk
   std::vector<char> forwards_begun_;          // the same

@@ -133,7 +133,9 @@ void TaskBuilder::note_buckets(const Program& program, Seat seat) {
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const std::int64_t elements = program.steps[i].bucket;
     if (elements == 0) { continue; }
-    if (next_bucket_ == buckets.size()) { buckets.push_back({seat.chunk, elements, {}, {}}); }
+    if (next_bucket_ == buckets.size()) {
+      buckets.push_back({seat.chunk, elements, {}, {}, program.steps[i].of_experts});
+    }
     buckets[next_bucket_++].ready.push_back(stamped_[i]);
   }
 }

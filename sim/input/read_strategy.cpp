@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/input/read_async.hpp"
+#include "sim/input/read_experts.hpp"
 #include "sim/input/read_precision.hpp"
 #include "sim/input/read_savers.hpp"
 #include "sim/input/read_schedule.hpp"
@@ -144,6 +145,7 @@ Strategy read_strategy(const Place& strategy, const Place& precision,
   s.context_attention =
       read_choice<ContextAttention>(in.take("context_attention"), kAttentions, s.context_attention);
   s.zigzag = read_flag(in.take("zigzag"), s.zigzag);
+  read_experts(in, s);
   read_pipeline(in, folder, s);
   read_slices(in.take("token_slices"), s);
   read_tensor_split(in, s);
