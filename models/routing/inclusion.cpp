@@ -40,7 +40,8 @@ Shares relative(const RoutingSpec& spec, const RoutingInput& in) {
     case RoutingLoad::histogram:
     case RoutingLoad::trace: return spec.shares[spec.shares.size() == 1 ? 0 : at(in.layer)];
   }
-  return Shares(at(in.experts), 1.0);
+  Shares equal(at(in.experts), 1.0);
+  return equal;
 }
 
 /// Experts that a token goes to on average.

@@ -24,12 +24,14 @@ double missed(double share, double pool, std::int64_t draws) {
 double of_recorded(const std::vector<std::int32_t>& routes, const RoutingInput& in) {
   const auto k = static_cast<std::size_t>(in.top_k);
   std::int64_t sum = 0;
+  std::int64_t tokens = 0;
   for (std::size_t token = 0; token + k <= routes.size(); token += k) {
     std::set<std::int64_t> nodes;
     for (std::size_t i = 0; i < k; ++i) { nodes.insert(node_of(routes[token + i], in)); }
     sum += static_cast<std::int64_t>(nodes.size());
+    ++tokens;
   }
-  return static_cast<double>(sum) / static_cast<double>(routes.size() / k);
+  return static_cast<double>(sum) / static_cast<double>(tokens);
 }
 
 }  // namespace
