@@ -9,6 +9,7 @@
 #include <optional>
 #include <sstream>
 
+#include "sim/calibrate/cuda/attention.hpp"
 #include "sim/calibrate/cuda/collectives.hpp"
 #include "sim/calibrate/cuda/copies.hpp"
 #include "sim/calibrate/cuda/host.hpp"
@@ -123,8 +124,15 @@ Summary time_one(const Work& w, bool cold, cudaStream_t stream, Collectives& col
     return time_product(
         {w.words[0], w.words[1], count(w, 2), count(w, 3), count(w, 4), count(w, 5)}, cold, stream);
   }
-  if (w.kind == "attention") { throw NotHere("no fused attention kernel is built in"); }
-  if (w.kind == "map" && w.words[1] == "join") { throw NotHere("no such kernel is built in"); }
+  if (w.kind == "attention") {
+    return time_attention({.dtype = w.words[0],
+                           .heads = count(w, 3),
+                           .queries = count(w, 4),
+                           .keys = count(w, 5),
+                           .width = count(w, 6),
+                           .causal = w.words[2] == "causal"},
+                          w.words[1] == "bwd", stream);
+  }
   if (w.kind == "map") {
     return time_map(w.words[1], w.words[0], static_cast<std::size_t>(count(w, 2)), cold, stream);
   }
@@ -148,6 +156,26 @@ void put(Object& object, const std::string& prefix, const Summary& summary) {
   if (!summary.outliers.empty()) { object.numbers(prefix + "outliers", summary.outliers); }
 }
 
+/// One rank: beside a copy; several: beside an all-reduce among them.
+Overlap overlap_of(const Work& w, Collectives& collectives) {
+  const std::array<long, 3> mnk{count(w, 0), count(w, 1), count(w, 2)};
+  const auto ranks = static_cast<int>(count(w, 3));
+  const auto bytes = static_cast<std::size_t>(count(w, 4));
+  return ranks == 1 ? time_beside_copy(mnk, bytes) : collectives.overlap(mnk, ranks, bytes);
+}
+
+void put_overlap(Object& object, const Overlap& o) {
+  put(object, "product_", o.first);
+  put(object, "other_", o.second);
+  put(object, "", o.both);
+  put(object, "product_alone_", o.first_beside.alone);
+  put(object, "product_beside_", o.first_beside.beside);
+  put(object, "other_alone_", o.second_beside.alone);
+  put(object, "other_beside_", o.second_beside.beside);
+  object.number("product_slowdown", o.first_beside.slowdown());
+  object.number("other_slowdown", o.second_beside.slowdown());
+}
+
 /// The line of one work's measurement.
 std::string measure(const Work& work, cudaStream_t stream, Collectives& collectives) {
   Object object;
@@ -155,12 +183,7 @@ std::string measure(const Work& work, cudaStream_t stream, Collectives& collecti
   const bool has_cold = work.kind == "gemm" || work.kind == "bmm" || work.kind == "map";
   try {
     if (work.kind == "overlap") {
-      const Collectives::Overlap overlap = collectives.overlap(
-          {count(work, 0), count(work, 1), count(work, 2)}, static_cast<int>(count(work, 3)),
-          static_cast<std::size_t>(count(work, 4)));
-      put(object, "product_", overlap.product);
-      put(object, "collective_", overlap.collective);
-      put(object, "", overlap.both);
+      put_overlap(object, overlap_of(work, collectives));
     } else {
       put(object, "", time_one(work, false, stream, collectives));
       if (has_cold) { put(object, "cold_", time_one(work, true, stream, collectives)); }
@@ -198,6 +221,7 @@ std::string header(const Monitor& monitor) {
       .text("driver", monitor.driver())
       .text("cuda", std::to_string(runtime / 1000) + "." + std::to_string(runtime % 1000 / 10))
       .text("cublaslt", blas_version())
+      .text("cudnn", dnn_version())
       .text("nccl", Collectives::version())
       .text("processor", processor_name())
       .number("memory_mhz", state.memory_mhz)
