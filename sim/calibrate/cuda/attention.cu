@@ -25,6 +25,7 @@ struct Shapes {
         q_strides(strides(q, a.token_stride)),
         k_strides(strides(k, a.token_stride)),
         out_strides(strides(q, a.out_token_stride)),
+        dk_strides(strides(k, a.out_token_stride)),
         scale(1.0F / std::sqrt(static_cast<float>(a.width))),
         causal(a.causal) {
     if (a.dtype == "fp32") { throw NotHere("fused attention is timed in bf16 and fp16"); }
@@ -39,7 +40,7 @@ struct Shapes {
 
   cudnnDataType_t type;
   Four q, k, scores, column;
-  Four q_strides, k_strides, out_strides;
+  Four q_strides, k_strides, out_strides, dk_strides;
   float scale;
   bool causal;
 };
@@ -109,9 +110,9 @@ Stored build_backward(DnnGraph& g, const Shapes& s) {
   t.out = g.stored(s.q, s.out_strides, s.type);
   t.dout = g.stored(s.q, s.out_strides, s.type);
   t.stats = g.stored(s.column, dense(s.column), CUDNN_DATA_FLOAT);
-  t.dq = g.stored(s.q, s.q_strides, s.type);
-  t.dk = g.stored(s.k, s.k_strides, s.type);
-  t.dv = g.stored(s.k, s.k_strides, s.type);
+  t.dq = g.stored(s.q, s.out_strides, s.type);
+  t.dk = g.stored(s.k, s.dk_strides, s.type);
+  t.dv = g.stored(s.k, s.dk_strides, s.type);
   t.sums = g.stored(s.column, dense(s.column), CUDNN_DATA_FLOAT);
   t.dq_sum = g.stored(s.q, dense(s.q), CUDNN_DATA_FLOAT);
   const int scale = g.scalar(s.scale);
@@ -163,10 +164,7 @@ struct FusedAttention::State {
   std::optional<DnnGraph> forward, backward;
   Stored forward_at, backward_at;
   Buffer sums, dq_sum;
-  struct Bound {
-    DnnGraph::Call forward, backward;
-  };
-  std::vector<Bound> bound;
+  std::vector<DnnGraph::Call> forward_calls, backward_calls;
 };
 
 FusedAttention::FusedAttention(const AttentionShape& shape, bool forward, bool backward)
@@ -190,41 +188,38 @@ FusedAttention::~FusedAttention() = default;
 FusedAttention::FusedAttention(FusedAttention&&) noexcept = default;
 FusedAttention& FusedAttention::operator=(FusedAttention&&) noexcept = default;
 
-int FusedAttention::bind(const Tensors& t) {
-  State& s = *state_;
-  State::Bound bound;
-  if (s.forward) {
-    const Stored& at = s.forward_at;
-    bound.forward = s.forward->bind(
-        {{at.q, t.q}, {at.k, t.k}, {at.v, t.v}, {at.out, t.out}, {at.stats, t.stats}});
-  }
-  if (s.backward) {
-    const Stored& at = s.backward_at;
-    bound.backward = s.backward->bind({{at.q, t.q},
-                                       {at.k, t.k},
-                                       {at.v, t.v},
-                                       {at.out, t.out},
-                                       {at.stats, t.stats},
-                                       {at.dout, t.dout},
-                                       {at.dq, t.dq},
-                                       {at.dk, t.dk},
-                                       {at.dv, t.dv},
-                                       {at.sums, s.sums.data()},
-                                       {at.dq_sum, s.dq_sum.data()}});
-  }
-  s.bound.push_back(std::move(bound));
-  return static_cast<int>(s.bound.size()) - 1;
+int FusedAttention::bind_forward(const Tensors& t) {
+  const Stored& at = state_->forward_at;
+  state_->forward_calls.push_back(state_->forward->bind(
+      {{at.q, t.q}, {at.k, t.k}, {at.v, t.v}, {at.out, t.out}, {at.stats, t.stats}}));
+  return static_cast<int>(state_->forward_calls.size()) - 1;
+}
+
+int FusedAttention::bind_backward(const Tensors& t) {
+  const Stored& at = state_->backward_at;
+  state_->backward_calls.push_back(state_->backward->bind({{at.q, t.q},
+                                                           {at.k, t.k},
+                                                           {at.v, t.v},
+                                                           {at.out, t.out},
+                                                           {at.stats, t.stats},
+                                                           {at.dout, t.dout},
+                                                           {at.dq, t.dq},
+                                                           {at.dk, t.dk},
+                                                           {at.dv, t.dv},
+                                                           {at.sums, state_->sums.data()},
+                                                           {at.dq_sum, state_->dq_sum.data()}}));
+  return static_cast<int>(state_->backward_calls.size()) - 1;
 }
 
 void FusedAttention::forward(int bound, cudaStream_t stream) const {
-  state_->forward->run(state_->bound[static_cast<std::size_t>(bound)].forward, stream);
+  state_->forward->run(state_->forward_calls[static_cast<std::size_t>(bound)], stream);
 }
 
 void FusedAttention::backward(int bound, cudaStream_t stream) const {
   const State& s = *state_;
   // Its kernels add to the gradient of the queries.
   check(cudaMemsetAsync(s.dq_sum.data(), 0, s.dq_sum.size(), stream));
-  s.backward->run(s.bound[static_cast<std::size_t>(bound)].backward, stream);
+  s.backward->run(s.backward_calls[static_cast<std::size_t>(bound)], stream);
 }
 
 Summary time_attention(const AttentionShape& shape, bool backward, cudaStream_t stream) {
@@ -247,11 +242,13 @@ Summary time_attention(const AttentionShape& shape, bool backward, cudaStream_t 
     t.dk = buffer(k_bytes);
     t.dv = buffer(k_bytes);
   }
-  const int bound = attention.bind(t);
-  attention.forward(bound, stream);  // the gradient needs its output
-  return time_calls(
-      [&](int) { backward ? attention.backward(bound, stream) : attention.forward(bound, stream); },
-      stream);
+  const int forward_call = attention.bind_forward(t);
+  if (!backward) {
+    return time_calls([&](int) { attention.forward(forward_call, stream); }, stream);
+  }
+  const int backward_call = attention.bind_backward(t);
+  attention.forward(forward_call, stream);  // the gradient needs its output
+  return time_calls([&](int) { attention.backward(backward_call, stream); }, stream);
 }
 
 std::string dnn_version() {
@@ -269,7 +266,8 @@ FusedAttention::FusedAttention(const AttentionShape&, bool, bool) {
 FusedAttention::~FusedAttention() = default;
 FusedAttention::FusedAttention(FusedAttention&&) noexcept = default;
 FusedAttention& FusedAttention::operator=(FusedAttention&&) noexcept = default;
-int FusedAttention::bind(const Tensors&) { return 0; }
+int FusedAttention::bind_forward(const Tensors&) { return 0; }
+int FusedAttention::bind_backward(const Tensors&) { return 0; }
 void FusedAttention::forward(int, cudaStream_t) const {}
 void FusedAttention::backward(int, cudaStream_t) const {}
 Summary time_attention(const AttentionShape&, bool, cudaStream_t) {

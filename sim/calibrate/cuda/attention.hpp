@@ -16,7 +16,7 @@ struct AttentionShape {
   bool causal = false;
   /// Elements from one token to the next and from one head to the next; 0: dense [samples, heads,
   /// tokens, width].
-  long token_stride = 0, out_token_stride = 0;
+  long token_stride = 0, out_token_stride = 0;  // of q, k, v; of the result and all gradients
 };
 
 /// One attention and its gradient on memory of others.   [arXiv:2205.14135]
@@ -32,8 +32,9 @@ class FusedAttention {
   ~FusedAttention();
   FusedAttention(FusedAttention&&) noexcept;
   FusedAttention& operator=(FusedAttention&&) noexcept;
-  /// Calls are bound to their tensors once.
-  int bind(const Tensors& tensors);
+  /// A call's tensors are bound once; forward() and backward() take the number.
+  int bind_forward(const Tensors& tensors);
+  int bind_backward(const Tensors& tensors);
   void forward(int bound, cudaStream_t stream) const;
   void backward(int bound, cudaStream_t stream) const;
 

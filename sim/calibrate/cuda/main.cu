@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "sim/calibrate/cuda/attention.hpp"
 #include "sim/calibrate/cuda/collectives.hpp"
 #include "sim/calibrate/cuda/copies.hpp"
+#include "sim/calibrate/cuda/cuda_stack.hpp"
 #include "sim/calibrate/cuda/host.hpp"
 #include "sim/calibrate/cuda/kernels.hpp"
 #include "sim/calibrate/cuda/products.hpp"
@@ -27,7 +29,8 @@ constexpr int kWrongInput = 2;
 volatile std::sig_atomic_t interrupted = 0;  // set by a signal handler, which may touch no more
 
 struct Options {
-  std::string work;  // empty: the default work
+  std::string work;   // empty: the default work
+  std::string stack;  // of a check; empty: none
   std::string out;
   double budget = 480;  // seconds
   bool forms = false, list = false, help = false;
@@ -36,8 +39,10 @@ struct Options {
 constexpr const char* kHelp =
     R"(tsim-measure times kernels, copies and collectives on the NVIDIA devices of this machine.
 Usage: tsim-measure --out FILE [--work FILE] [--budget SECONDS]
+       tsim-measure --out FILE --check FILE
 
   --out FILE        Where the measurements go; those that are there already are kept, not repeated
+  --check FILE      Train the stack that FILE describes instead, and write its times to --out
   --work FILE       What to time, a line each (--forms); without it, shapes of common models
   --budget SECONDS  Stop after this time (480); the lines come in the order of their value
   --forms           Print what a line may be
@@ -50,7 +55,8 @@ std::optional<Options> options_of(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    const bool valued = word == "--out" || word == "--work" || word == "--budget";
+    const bool valued =
+        word == "--out" || word == "--work" || word == "--budget" || word == "--check";
     if (valued && i + 1 == argc) {
       std::cerr << "tsim-measure: " << word << ": found nothing after it, expected a value\n";
       return std::nullopt;
@@ -59,6 +65,8 @@ std::optional<Options> options_of(int argc, char** argv) {
       options.out = argv[++i];
     } else if (word == "--work") {
       options.work = argv[++i];
+    } else if (word == "--check") {
+      options.stack = argv[++i];
     } else if (word == "--budget") {
       options.budget = std::atof(argv[++i]);
       if (!(options.budget > 0)) {
@@ -86,20 +94,26 @@ int device_count() {
   return count;
 }
 
+std::optional<std::string> text_of(const std::string& file) {
+  std::ifstream in(file);
+  if (!in) {
+    std::cerr << "tsim-measure: cannot read " << file << '\n';
+    return std::nullopt;
+  }
+  std::ostringstream all;
+  all << in.rdbuf();
+  return all.str();
+}
+
 /// The work to do; nothing, and messages, when the file is unreadable or has bad lines.
 std::optional<std::vector<Work>> work_of(const Options& options) {
   std::string text;
   if (options.work.empty()) {
     for (const std::string& line : default_work(device_count())) { text += line + '\n'; }
   } else {
-    std::ifstream in(options.work);
-    if (!in) {
-      std::cerr << "tsim-measure: cannot read " << options.work << '\n';
-      return std::nullopt;
-    }
-    std::ostringstream all;
-    all << in.rdbuf();
-    text = all.str();
+    const std::optional<std::string> read = text_of(options.work);
+    if (!read) { return std::nullopt; }
+    text = *read;
   }
   std::vector<BadLine> bad;
   std::vector<Work> works = read_work(text, bad);
@@ -111,6 +125,16 @@ std::optional<std::vector<Work>> work_of(const Options& options) {
     return std::nullopt;
   }
   return works;
+}
+
+/// The stack of a check; nothing, and messages, when the file is unreadable or has mistakes.
+std::optional<StackShape> stack_of(const std::string& file) {
+  const std::optional<std::string> text = text_of(file);
+  if (!text) { return std::nullopt; }
+  std::vector<std::string> bad;
+  const StackShape shape = read_stack(*text, bad);
+  for (const std::string& line : bad) { std::cerr << file << ": " << line << '\n'; }
+  return bad.empty() ? std::optional(shape) : std::nullopt;
 }
 
 long count(const Work& work, std::size_t i) { return to_count(work.words[i]); }
@@ -274,6 +298,33 @@ int measure_all(const std::vector<Work>& works, const Options& options) {
   return 0;
 }
 
+/// Trains the stack and writes one line; the file appears when all is measured.
+int measure_stack(const StackShape& shape, const std::string& out) {
+  const Monitor monitor;
+  warn_of_others(monitor);
+  check(cudaSetDevice(0));
+  const std::string machine = header(monitor);
+  std::string line;
+  try {
+    const StackTimes times = run_cuda_stack(shape);
+    const std::string facts = machine.substr(1, machine.size() - 2);
+    const std::string tag = "\"tsim\":\"measurements 1\",";
+    line = stack_line(shape, times, facts.substr(facts.starts_with(tag) ? tag.size() : 0));
+  } catch (const OutOfMemory& reason) {
+    std::cerr << "tsim-measure: the stack does not fit: " << reason.what() << '\n';
+    return kNoAnswer;
+  }
+  const std::string part = out + ".part";
+  {
+    std::ofstream file(part);
+    file << line << '\n';
+    if (!file.flush()) { throw std::runtime_error("cannot write " + part); }
+  }
+  std::filesystem::rename(part, out);
+  std::cout << out << ": a stack's step measured\n";
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -289,8 +340,14 @@ int main(int argc, char** argv) {
     std::cerr << "tsim-measure: --out FILE is needed; --help lists what there is\n";
     return kWrongInput;
   }
-  const std::optional<std::vector<Work>> works = work_of(*options);
-  if (!works) { return kWrongInput; }
+  std::optional<std::vector<Work>> works;
+  std::optional<StackShape> stack;
+  if (options->stack.empty()) {
+    works = work_of(*options);
+  } else {
+    stack = stack_of(options->stack);
+  }
+  if (!works && !stack) { return kWrongInput; }
   if (device_count() == 0) {
     std::cerr << "tsim-measure: no NVIDIA device was found\n";
     return kNoAnswer;
@@ -298,7 +355,7 @@ int main(int argc, char** argv) {
   std::signal(SIGINT, [](int) { interrupted = 1; });
   std::signal(SIGTERM, [](int) { interrupted = 1; });
   try {
-    return measure_all(*works, *options);
+    return stack ? measure_stack(*stack, options->out) : measure_all(*works, *options);
   } catch (const std::exception& error) {
     std::cerr << "tsim-measure: " << error.what() << '\n';
     return kNoAnswer;

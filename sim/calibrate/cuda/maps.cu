@@ -3,6 +3,7 @@
 
 #include "sim/calibrate/cuda/kernels.hpp"
 #include "sim/calibrate/cuda/pack.cuh"
+#include "sim/calibrate/cuda/stack_kernels.hpp"
 
 namespace tsim::calibrate {
 namespace {
@@ -201,6 +202,13 @@ Summary time_adam(std::size_t elements, cudaStream_t stream) {
                                                 copy.as<__nv_bfloat16>(), packs);
       },
       stream);
+}
+
+void run_adam(const AdamArrays& a, std::size_t count, cudaStream_t stream) {
+  const std::size_t packs = count / 4;
+  adam_kernel<<<static_cast<unsigned>((packs + 255) / 256), 256, 0, stream>>>(
+      a.gradient, a.weight, a.first, a.second, a.copy, packs);
+  check(cudaGetLastError());
 }
 
 }  // namespace tsim::calibrate
