@@ -63,7 +63,7 @@ _tsim() {
       fi
       ;;
     calibrate:-*)
-      _tsim_words "$current" '--help --base --device-file --for --list --device --budget'
+      _tsim_words "$current" '--help --base --device-file --for --list --check --measured --device --budget'
       ;;
     calibrate:*)
       if [[ $previous == calibrate ]]; then

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "cost/device.hpp"
 #include "cost/roofline.hpp"
@@ -63,7 +64,12 @@ Map map_of(const Kernel& k) {
 }
 
 Subject elementwise(const Kernel& k) {
-  return {{PointKind::map, k.dtype, map_of(k)}, {k.elements, 1, 1, 1, 1}};
+  // The iteration space of a look-up has the whole table as an axis; it copies what it finds.
+  const std::int64_t elements =
+      k.kind == OpKind::embedding
+          ? std::max<std::int64_t>(1, std::llround(as_real(k.bytes.value) / (2 * size_of(k.dtype))))
+          : k.elements;
+  return {{PointKind::map, k.dtype, map_of(k)}, {elements, 1, 1, 1, 1}};
 }
 
 double map_bytes(const SeriesKey& key) {

@@ -128,10 +128,6 @@ void add_collectives(std::vector<std::string>& lines, int gpus) {
         add(lines, {"collective", op, std::to_string(ranks), std::to_string(bytes)});
       }
     }
-    for (const std::int64_t k : {2048, 4096, 8192, 16384}) {
-      add(lines, {"overlap", "2048", "8192", std::to_string(k), std::to_string(ranks),
-                  std::to_string(32 << 20)});
-    }
   }
 }
 
@@ -224,9 +220,33 @@ void add_heads(std::vector<std::string>& lines) {
   for (const std::int64_t vocabulary : {30592, 50304, 128256}) {
     add(lines, {"gemm", "bf16", "nt", "4096", text_of(vocabulary), "1024"});
   }
-  for (const char* const op : {"gelu", "gelu_bwd", "dropout", "dropout_bwd", "bias_gelu"}) {
-    for (const std::int64_t elements : {1 << 20, 1 << 23, 1 << 26}) {
+  for (const char* const op : {"gelu", "gelu_bwd", "dropout", "dropout_bwd", "bias_gelu", "join"}) {
+    for (const std::int64_t elements : {1 << 20, 1 << 22, 1 << 24, 1 << 26}) {
       add(lines, {"map", "bf16", op, text_of(elements)});
+    }
+  }
+}
+
+/// Fused attention of models in common use: heads of all samples, tokens of one.
+void add_attention(std::vector<std::string>& lines) {
+  for (const std::int64_t width : {128, 64}) {
+    for (const std::int64_t tokens : {2048, 1024, 4096, 512, 8192}) {
+      for (const std::int64_t heads : {32, 128}) {
+        for (const char* const mask : {"causal", "full"}) {
+          for (const char* const way : kWays) {
+            add(lines, {"attention", "bf16", way, mask, text_of(heads), text_of(tokens),
+                        text_of(tokens), text_of(width)});
+          }
+        }
+      }
+    }
+  }
+}
+
+void add_overlaps(std::vector<std::string>& lines, int gpus) {
+  for (int ranks = 1; ranks <= gpus; ranks *= 2) {
+    for (const std::int64_t k : {2048, 4096, 8192, 16384}) {
+      add(lines, {"overlap", "2048", "8192", text_of(k), text_of(ranks), text_of(32 << 20)});
     }
   }
 }
@@ -247,6 +267,8 @@ std::vector<std::string> default_work(int gpus) {
   std::vector<std::string> lines{"launch device", "launch host", "launch graph"};
   add_sizes(lines);
   if (gpus > 1) { add_collectives(lines, gpus); }
+  add_overlaps(lines, gpus);
+  add_attention(lines);
   add_layers(lines);
   add_heads(lines);
   add_copies(lines, gpus);

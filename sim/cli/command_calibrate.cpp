@@ -3,11 +3,14 @@
 #include <ostream>
 #include <stdexcept>
 
+#include "sim/calibrate/check/tsim_measure.hpp"
 #include "sim/calibrate/cpu/measure_cpu.hpp"
 #include "sim/calibrate/device_text.hpp"
 #include "sim/calibrate/make_device.hpp"
 #include "sim/calibrate/wanted_work.hpp"
 #include "sim/calibrate/work.hpp"
+#include "sim/cli/calibrate/answer.hpp"
+#include "sim/cli/calibrate/check_command.hpp"
 #include "sim/cli/calibrate/print_calibration.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/format.hpp"
@@ -16,7 +19,6 @@
 #include "sim/input/points/write_points.hpp"
 #include "sim/input/quantity.hpp"
 #include "sim/input/read_device.hpp"
-#include "sim/input/read_scenario.hpp"
 #include "sim/input/suggest.hpp"
 
 namespace tsim::cli {
@@ -90,22 +92,12 @@ int import_files(const CalibrateOptions& options, std::ostream& out) {
 
 namespace {
 
-/// The scenario's answer with all of its kernels, whether its device was measured or not.
-sim::Report report_of(const fs::path& path) {
-  const sim::ScenarioFile file = sim::read_scenario_file(path, {});
-  const sim::Simulation simulation = sim::run_scenario(file.base);
-  sim::Report report = summarise(file.base, simulation);
-  report.lookups = sim::lookups(file.base, simulation.model, file.base.cluster.devices.front(),
-                                simulation.stages);
-  return report;
-}
-
 /// Work lines as tsim-measure reads them, and in comments what it cannot time and how much of the
 /// predicted time the lines so far are.
 int list_work(const CalibrateOptions& options, std::ostream& out) {
   std::vector<sim::Report> reports;
   reports.reserve(options.scenarios.size());
-  for (const fs::path& path : options.scenarios) { reports.push_back(report_of(path)); }
+  for (const fs::path& path : options.scenarios) { reports.push_back(answer_of(path).report); }
   const std::vector<calibrate::Wanted> wanted = calibrate::wanted_work(reports);
   double done = 0;
   int next = 0;
@@ -131,12 +123,38 @@ int list_work(const CalibrateOptions& options, std::ostream& out) {
 std::vector<std::string> wanted_lines(const CalibrateOptions& options) {
   if (options.scenarios.empty()) { return calibrate::cpu_work(); }
   std::vector<sim::Report> reports;
-  for (const fs::path& path : options.scenarios) { reports.push_back(report_of(path)); }
+  for (const fs::path& path : options.scenarios) { reports.push_back(answer_of(path).report); }
   std::vector<std::string> lines;
   for (const calibrate::Wanted& one : calibrate::wanted_work(reports)) {
     lines.push_back(one.line);
   }
   return lines;
+}
+
+/// Times this machine's NVIDIA devices by tsim-measure, and makes a device of it.
+int measure_devices(const CalibrateOptions& options, std::ostream& out) {
+  if (options.device_file.empty()) {
+    refuse("--device-file", "nothing", "the file to write the device to");
+  }
+  fs::path journal = options.device_file;
+  journal.replace_extension(".jsonl");
+  const double budget = *sim::parse_quantity(options.budget, sim::Dimension::time).value;
+  std::vector<std::string> words{"--out", journal.string(), "--budget", std::to_string(budget)};
+  std::optional<calibrate::TemporaryFile> work;
+  if (!options.scenarios.empty()) {
+    std::string lines;
+    for (const std::string& line : wanted_lines(options)) {
+      std::vector<calibrate::BadLine> bad;
+      calibrate::read_work(line, bad);
+      if (bad.empty()) { lines += line + "\n"; }
+    }
+    work.emplace(lines);
+    words.insert(words.end(), {"--work", work->path().string()});
+  }
+  calibrate::run_tsim_measure(words);
+  CalibrateOptions import = options;
+  import.import = {journal};
+  return import_files(import, out);
 }
 
 /// Times this machine's processor; the journal stands beside the device file and is gone on with.
@@ -177,9 +195,12 @@ int measure_processor(const CalibrateOptions& options, std::ostream& out) {
 
 int calibrate_command(const CalibrateOptions& options, std::ostream& out, std::ostream&) {
   if (!options.import.empty()) { return import_files(options, out); }
+  if (!options.check.empty()) { return check_command(options, out); }
   if (options.device == "cpu") { return measure_processor(options, out); }
+  if (options.device == "cuda") { return measure_devices(options, out); }
   if (!options.scenarios.empty() && options.list) { return list_work(options, out); }
-  refuse("", "nothing to do", "import FILE..., --for SCENARIO --list, or --device cpu");
+  refuse("", "nothing to do",
+         "import FILE..., --for SCENARIO --list, --check SCENARIO, or --device cpu or cuda");
 }
 
 }  // namespace tsim::cli

@@ -130,7 +130,9 @@ struct CalibrateOptions {
   std::filesystem::path device_file;             // empty: none is written
   std::vector<std::filesystem::path> scenarios;  // whose shapes are wanted
   bool list = false;                             // print the work lines, most valuable first
-  std::string device;  // "cpu": time this machine; empty: nothing is timed
+  std::filesystem::path check;     // a scenario that is compared with a stack; empty: none
+  std::filesystem::path measured;  // what was measured of it elsewhere; empty: nothing
+  std::string device;              // "cpu", "cuda": time this machine; empty: nothing is timed
   std::string budget = "60 s";
   bool operator==(const CalibrateOptions&) const = default;
 };

@@ -10,7 +10,7 @@
 namespace tsim::calibrate {
 
 /// One call of the kernel that `subject` names, on operands of its own, by `threads` threads.
-/// Products are Eigen's, split by rows of the result; maps, norms and softmax are written out, each
+/// Products are Eigen's, split by rows of the result; the others are written out, each
 /// thread a part. None for what a processor is not timed for: other formats, collectives,
 /// attention.
 std::optional<std::function<void()>> cpu_kernel(const cost::Subject& subject, int threads);

@@ -132,49 +132,30 @@ Summary Collectives::time(const std::string& op, int ranks, std::size_t bytes) {
   return summary;
 }
 
-Collectives::Overlap Collectives::overlap(std::array<long, 3> mnk, int ranks, std::size_t bytes) {
+Overlap Collectives::overlap(const std::array<long, 3>& mnk, int ranks, std::size_t bytes) {
   Group& g = group(ranks);
   g.make_room(bytes);
   std::vector<Stream> streams;
   std::vector<RunningProduct> products;
-  std::vector<Event> ready;
-  std::vector<Event> over;
+  Lane compute;
+  Lane communication;
   for (int rank = 0; rank < ranks; ++rank) {
     check(cudaSetDevice(rank));
     streams.emplace_back();
     products.emplace_back(Product{"bf16", "nt", 1, mnk[0], mnk[1], mnk[2]}, false, streams.back());
-    ready.emplace_back();
-    over.emplace_back();
+    compute.streams.push_back(streams.back());
+    communication.streams.push_back(g.streams[static_cast<std::size_t>(rank)]);
   }
   check(cudaSetDevice(0));
-  const auto multiply = [&](int) {
+  compute.enqueue = [&] {
     for (std::size_t rank = 0; rank < products.size(); ++rank) {
       check(cudaSetDevice(static_cast<int>(rank)));
-      for (int i = 0; i < 8; ++i) { products[rank](i); }
+      for (int i = 0; i < kProducts; ++i) { products[rank](i); }
     }
     check(cudaSetDevice(0));
   };
-  const auto reduce = [&](int) { g.all("all_reduce", bytes / 2); };
-  const auto both = [&](int call) {
-    for (std::size_t rank = 0; rank < products.size(); ++rank) {
-      check(cudaSetDevice(static_cast<int>(rank)));
-      ready[rank].record(streams[rank]);
-      check(cudaStreamWaitEvent(g.streams[rank], ready[rank].get(), 0));
-    }
-    multiply(call);
-    reduce(call);
-    for (std::size_t rank = 0; rank < products.size(); ++rank) {
-      check(cudaSetDevice(static_cast<int>(rank)));
-      over[rank].record(g.streams[rank]);
-      check(cudaStreamWaitEvent(streams[rank], over[rank].get(), 0));
-    }
-    check(cudaSetDevice(0));
-  };
-  Overlap result{time_calls(multiply, streams[0]), time_calls(reduce, g.streams[0]),
-                 time_calls(both, streams[0])};
-  for (std::size_t rank = 0; rank < streams.size(); ++rank) {
-    check(cudaStreamSynchronize(streams[rank]));
-  }
+  communication.enqueue = [&] { g.all("all_reduce", bytes / 2); };
+  const Overlap result = time_overlap(compute, communication);
   g.in.clear();
   g.out.clear();
   return result;
@@ -195,7 +176,7 @@ Collectives::~Collectives() = default;
 Summary Collectives::time(const std::string&, int, std::size_t) {
   throw NotHere("built without NCCL");
 }
-Collectives::Overlap Collectives::overlap(std::array<long, 3>, int, std::size_t) {
+Overlap Collectives::overlap(const std::array<long, 3>&, int, std::size_t) {
   throw NotHere("built without NCCL");
 }
 std::string Collectives::version() { return {}; }

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "sim/calibrate/cuda/gpu.hpp"
+#include "sim/calibrate/cuda/overlap.hpp"
 
 namespace tsim::calibrate {
 
@@ -17,11 +17,8 @@ class Collectives {
   /// `bytes` as nccl-tests counts them: the whole buffer; of an all-gather or reduce-scatter the
   /// gathered one; of an all-to-all what a rank holds. The values are bf16.
   Summary time(const std::string& op, int ranks, std::size_t bytes);
-  /// Eight products m x n x k on every device, an all-reduce, and both at once.
-  struct Overlap {
-    Summary product, collective, both;
-  };
-  Overlap overlap(std::array<long, 3> mnk, int ranks, std::size_t bytes);
+  /// Eight products m x n x k on every device beside an all-reduce.
+  Overlap overlap(const std::array<long, 3>& mnk, int ranks, std::size_t bytes);
   /// "2.28.3", or "" when tsim was built without NCCL.
   static std::string version();
 

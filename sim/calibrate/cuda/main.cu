@@ -4,13 +4,16 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <optional>
 #include <sstream>
 
+#include "sim/calibrate/cuda/attention.hpp"
 #include "sim/calibrate/cuda/collectives.hpp"
 #include "sim/calibrate/cuda/copies.hpp"
+#include "sim/calibrate/cuda/cuda_stack.hpp"
 #include "sim/calibrate/cuda/host.hpp"
 #include "sim/calibrate/cuda/kernels.hpp"
 #include "sim/calibrate/cuda/products.hpp"
@@ -26,7 +29,8 @@ constexpr int kWrongInput = 2;
 volatile std::sig_atomic_t interrupted = 0;  // set by a signal handler, which may touch no more
 
 struct Options {
-  std::string work;  // empty: the default work
+  std::string work;   // empty: the default work
+  std::string stack;  // of a check; empty: none
   std::string out;
   double budget = 480;  // seconds
   bool forms = false, list = false, help = false;
@@ -35,8 +39,10 @@ struct Options {
 constexpr const char* kHelp =
     R"(tsim-measure times kernels, copies and collectives on the NVIDIA devices of this machine.
 Usage: tsim-measure --out FILE [--work FILE] [--budget SECONDS]
+       tsim-measure --out FILE --check FILE
 
   --out FILE        Where the measurements go; those that are there already are kept, not repeated
+  --check FILE      Train the stack that FILE describes instead, and write its times to --out
   --work FILE       What to time, a line each (--forms); without it, shapes of common models
   --budget SECONDS  Stop after this time (480); the lines come in the order of their value
   --forms           Print what a line may be
@@ -49,7 +55,8 @@ std::optional<Options> options_of(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    const bool valued = word == "--out" || word == "--work" || word == "--budget";
+    const bool valued =
+        word == "--out" || word == "--work" || word == "--budget" || word == "--check";
     if (valued && i + 1 == argc) {
       std::cerr << "tsim-measure: " << word << ": found nothing after it, expected a value\n";
       return std::nullopt;
@@ -58,6 +65,8 @@ std::optional<Options> options_of(int argc, char** argv) {
       options.out = argv[++i];
     } else if (word == "--work") {
       options.work = argv[++i];
+    } else if (word == "--check") {
+      options.stack = argv[++i];
     } else if (word == "--budget") {
       options.budget = std::atof(argv[++i]);
       if (!(options.budget > 0)) {
@@ -85,20 +94,26 @@ int device_count() {
   return count;
 }
 
+std::optional<std::string> text_of(const std::string& file) {
+  std::ifstream in(file);
+  if (!in) {
+    std::cerr << "tsim-measure: cannot read " << file << '\n';
+    return std::nullopt;
+  }
+  std::ostringstream all;
+  all << in.rdbuf();
+  return all.str();
+}
+
 /// The work to do; nothing, and messages, when the file is unreadable or has bad lines.
 std::optional<std::vector<Work>> work_of(const Options& options) {
   std::string text;
   if (options.work.empty()) {
     for (const std::string& line : default_work(device_count())) { text += line + '\n'; }
   } else {
-    std::ifstream in(options.work);
-    if (!in) {
-      std::cerr << "tsim-measure: cannot read " << options.work << '\n';
-      return std::nullopt;
-    }
-    std::ostringstream all;
-    all << in.rdbuf();
-    text = all.str();
+    const std::optional<std::string> read = text_of(options.work);
+    if (!read) { return std::nullopt; }
+    text = *read;
   }
   std::vector<BadLine> bad;
   std::vector<Work> works = read_work(text, bad);
@@ -112,6 +127,16 @@ std::optional<std::vector<Work>> work_of(const Options& options) {
   return works;
 }
 
+/// The stack of a check; nothing, and messages, when the file is unreadable or has mistakes.
+std::optional<StackShape> stack_of(const std::string& file) {
+  const std::optional<std::string> text = text_of(file);
+  if (!text) { return std::nullopt; }
+  std::vector<std::string> bad;
+  const StackShape shape = read_stack(*text, bad);
+  for (const std::string& line : bad) { std::cerr << file << ": " << line << '\n'; }
+  return bad.empty() ? std::optional(shape) : std::nullopt;
+}
+
 long count(const Work& work, std::size_t i) { return to_count(work.words[i]); }
 
 Summary time_one(const Work& w, bool cold, cudaStream_t stream, Collectives& collectives) {
@@ -123,8 +148,15 @@ Summary time_one(const Work& w, bool cold, cudaStream_t stream, Collectives& col
     return time_product(
         {w.words[0], w.words[1], count(w, 2), count(w, 3), count(w, 4), count(w, 5)}, cold, stream);
   }
-  if (w.kind == "attention") { throw NotHere("no fused attention kernel is built in"); }
-  if (w.kind == "map" && w.words[1] == "join") { throw NotHere("no such kernel is built in"); }
+  if (w.kind == "attention") {
+    return time_attention({.dtype = w.words[0],
+                           .heads = count(w, 3),
+                           .queries = count(w, 4),
+                           .keys = count(w, 5),
+                           .width = count(w, 6),
+                           .causal = w.words[2] == "causal"},
+                          w.words[1] == "bwd", stream);
+  }
   if (w.kind == "map") {
     return time_map(w.words[1], w.words[0], static_cast<std::size_t>(count(w, 2)), cold, stream);
   }
@@ -148,6 +180,26 @@ void put(Object& object, const std::string& prefix, const Summary& summary) {
   if (!summary.outliers.empty()) { object.numbers(prefix + "outliers", summary.outliers); }
 }
 
+/// One rank: beside a copy; several: beside an all-reduce among them.
+Overlap overlap_of(const Work& w, Collectives& collectives) {
+  const std::array<long, 3> mnk{count(w, 0), count(w, 1), count(w, 2)};
+  const auto ranks = static_cast<int>(count(w, 3));
+  const auto bytes = static_cast<std::size_t>(count(w, 4));
+  return ranks == 1 ? time_beside_copy(mnk, bytes) : collectives.overlap(mnk, ranks, bytes);
+}
+
+void put_overlap(Object& object, const Overlap& o) {
+  put(object, "product_", o.first);
+  put(object, "other_", o.second);
+  put(object, "", o.both);
+  put(object, "product_alone_", o.first_beside.alone);
+  put(object, "product_beside_", o.first_beside.beside);
+  put(object, "other_alone_", o.second_beside.alone);
+  put(object, "other_beside_", o.second_beside.beside);
+  object.number("product_slowdown", o.first_beside.slowdown());
+  object.number("other_slowdown", o.second_beside.slowdown());
+}
+
 /// The line of one work's measurement.
 std::string measure(const Work& work, cudaStream_t stream, Collectives& collectives) {
   Object object;
@@ -155,12 +207,7 @@ std::string measure(const Work& work, cudaStream_t stream, Collectives& collecti
   const bool has_cold = work.kind == "gemm" || work.kind == "bmm" || work.kind == "map";
   try {
     if (work.kind == "overlap") {
-      const Collectives::Overlap overlap = collectives.overlap(
-          {count(work, 0), count(work, 1), count(work, 2)}, static_cast<int>(count(work, 3)),
-          static_cast<std::size_t>(count(work, 4)));
-      put(object, "product_", overlap.product);
-      put(object, "collective_", overlap.collective);
-      put(object, "", overlap.both);
+      put_overlap(object, overlap_of(work, collectives));
     } else {
       put(object, "", time_one(work, false, stream, collectives));
       if (has_cold) { put(object, "cold_", time_one(work, true, stream, collectives)); }
@@ -198,6 +245,7 @@ std::string header(const Monitor& monitor) {
       .text("driver", monitor.driver())
       .text("cuda", std::to_string(runtime / 1000) + "." + std::to_string(runtime % 1000 / 10))
       .text("cublaslt", blas_version())
+      .text("cudnn", dnn_version())
       .text("nccl", Collectives::version())
       .text("processor", processor_name())
       .number("memory_mhz", state.memory_mhz)
@@ -250,6 +298,33 @@ int measure_all(const std::vector<Work>& works, const Options& options) {
   return 0;
 }
 
+/// Trains the stack and writes one line; the file appears when all is measured.
+int measure_stack(const StackShape& shape, const std::string& out) {
+  const Monitor monitor;
+  warn_of_others(monitor);
+  check(cudaSetDevice(0));
+  const std::string machine = header(monitor);
+  std::string line;
+  try {
+    const StackTimes times = run_cuda_stack(shape);
+    const std::string facts = machine.substr(1, machine.size() - 2);
+    const std::string tag = "\"tsim\":\"measurements 1\",";
+    line = stack_line(shape, times, facts.substr(facts.starts_with(tag) ? tag.size() : 0));
+  } catch (const OutOfMemory& reason) {
+    std::cerr << "tsim-measure: the stack does not fit: " << reason.what() << '\n';
+    return kNoAnswer;
+  }
+  const std::string part = out + ".part";
+  {
+    std::ofstream file(part);
+    file << line << '\n';
+    if (!file.flush()) { throw std::runtime_error("cannot write " + part); }
+  }
+  std::filesystem::rename(part, out);
+  std::cout << out << ": a stack's step measured\n";
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -265,8 +340,14 @@ int main(int argc, char** argv) {
     std::cerr << "tsim-measure: --out FILE is needed; --help lists what there is\n";
     return kWrongInput;
   }
-  const std::optional<std::vector<Work>> works = work_of(*options);
-  if (!works) { return kWrongInput; }
+  std::optional<std::vector<Work>> works;
+  std::optional<StackShape> stack;
+  if (options->stack.empty()) {
+    works = work_of(*options);
+  } else {
+    stack = stack_of(options->stack);
+  }
+  if (!works && !stack) { return kWrongInput; }
   if (device_count() == 0) {
     std::cerr << "tsim-measure: no NVIDIA device was found\n";
     return kNoAnswer;
@@ -274,7 +355,7 @@ int main(int argc, char** argv) {
   std::signal(SIGINT, [](int) { interrupted = 1; });
   std::signal(SIGTERM, [](int) { interrupted = 1; });
   try {
-    return measure_all(*works, *options);
+    return stack ? measure_stack(*stack, options->out) : measure_all(*works, *options);
   } catch (const std::exception& error) {
     std::cerr << "tsim-measure: " << error.what() << '\n';
     return kNoAnswer;

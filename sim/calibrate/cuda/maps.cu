@@ -3,11 +3,12 @@
 
 #include "sim/calibrate/cuda/kernels.hpp"
 #include "sim/calibrate/cuda/pack.cuh"
+#include "sim/calibrate/cuda/stack_kernels.hpp"
 
 namespace tsim::calibrate {
 namespace {
 
-enum class Map { copy, add, gelu, gelu_bwd, bias_gelu, dropout, dropout_bwd };
+enum class Map { copy, add, gelu, gelu_bwd, bias_gelu, dropout, dropout_bwd, join };
 
 Map map_of(const std::string& op) {
   if (op == "copy") { return Map::copy; }
@@ -16,6 +17,7 @@ Map map_of(const std::string& op) {
   if (op == "gelu_bwd") { return Map::gelu_bwd; }
   if (op == "bias_gelu") { return Map::bias_gelu; }
   if (op == "dropout") { return Map::dropout; }
+  if (op == "join") { return Map::join; }
   return Map::dropout_bwd;
 }
 
@@ -89,6 +91,23 @@ void launch(const Operands& o, std::size_t packs, cudaStream_t stream) {
                                                   o.mask.as<unsigned char>(), o.out.as<T>(), packs);
 }
 
+/// Three tensors of rows of 128 packs side by side, as the gradients of queries, keys and values.
+__global__ void join_kernel(const uint4* __restrict__ parts, uint4* __restrict__ out,
+                            std::size_t packs) {
+  constexpr std::size_t kRow = 128;
+  const std::size_t p = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (p >= packs) { return; }
+  const std::size_t row = p / (3 * kRow);
+  const std::size_t at = p % (3 * kRow);
+  const std::size_t from = (at / kRow * (packs / (3 * kRow)) + row) * kRow + at % kRow;
+  out[p] = parts[from < packs ? from : p];
+}
+
+void launch_join(const Operands& o, std::size_t packs, cudaStream_t stream) {
+  const auto blocks = static_cast<unsigned>((packs + 255) / 256);
+  join_kernel<<<blocks, 256, 0, stream>>>(o.x.as<uint4>(), o.out.as<uint4>(), packs);
+}
+
 template <typename T>
 void launch(Map map, const Operands& o, std::size_t packs, cudaStream_t stream) {
   switch (map) {
@@ -99,6 +118,7 @@ void launch(Map map, const Operands& o, std::size_t packs, cudaStream_t stream) 
     case Map::bias_gelu: return launch<Map::bias_gelu, T>(o, packs, stream);
     case Map::dropout: return launch<Map::dropout, T>(o, packs, stream);
     case Map::dropout_bwd: return launch<Map::dropout_bwd, T>(o, packs, stream);
+    case Map::join: return launch_join(o, packs, stream);
   }
 }
 
@@ -182,6 +202,13 @@ Summary time_adam(std::size_t elements, cudaStream_t stream) {
                                                 copy.as<__nv_bfloat16>(), packs);
       },
       stream);
+}
+
+void run_adam(const AdamArrays& a, std::size_t count, cudaStream_t stream) {
+  const std::size_t packs = count / 4;
+  adam_kernel<<<static_cast<unsigned>((packs + 255) / 256), 256, 0, stream>>>(
+      a.gradient, a.weight, a.first, a.second, a.copy, packs);
+  check(cudaGetLastError());
 }
 
 }  // namespace tsim::calibrate

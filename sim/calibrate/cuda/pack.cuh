@@ -4,6 +4,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <string>
+
 namespace tsim::calibrate {
 
 template <typename T, int kCount = 16 / sizeof(T)>

@@ -49,29 +49,51 @@ Layout layout(cudaDataType_t type, long rows, long columns, long batch) {
 
 }  // namespace
 
-struct RunningProduct::State {
+struct Blas::State {
   cublasLtHandle_t handle = nullptr;
+  Buffer workspace;
+
+  State() : workspace(Buffer::on_device(kWorkspace)) {
+    check_blas(cublasLtCreate(&handle), "create");
+  }
+  ~State() { cublasLtDestroy(handle); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+};
+
+Blas::Blas() : state_(std::make_unique<State>()) {}
+Blas::~Blas() = default;
+
+struct ProductPlan::State {
+  const Blas::State* blas = nullptr;
   cublasLtMatmulDesc_t operation = nullptr;
   Layout a{nullptr, nullptr}, b{nullptr, nullptr}, c{nullptr, nullptr};
   cublasLtMatmulAlgo_t algorithm{};
-  Buffer workspace;
   Buffer scales;
-  struct Operands {
-    Buffer a, b, c;
-  };
-  std::vector<Operands> sets;
   float one = 1.0F, beta = 0.0F;
-  cudaStream_t stream = nullptr;
+  bool biased = false;
 
+  State() = default;
   ~State() {
     if (operation != nullptr) { cublasLtMatmulDescDestroy(operation); }
-    if (handle != nullptr) { cublasLtDestroy(handle); }
   }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
 
   template <typename T>
   void set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
     check_blas(cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value),
-               "attribute");
+               "operation");
+  }
+
+  /// Factors of fp8 operands.
+  void add_scales() {
+    scales = Buffer::on_device(2 * kScale * sizeof(float));
+    std::array<float, 2 * kScale> ones{};
+    ones.fill(1.0F);
+    check(cudaMemcpy(scales.data(), ones.data(), sizeof ones, cudaMemcpyHostToDevice));
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scales.as<float>());
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scales.as<float>() + kScale);
   }
 
   void choose_algorithm() {
@@ -81,8 +103,9 @@ struct RunningProduct::State {
                                          &kWorkspace, sizeof kWorkspace);
     cublasLtMatmulHeuristicResult_t result{};
     int found = 0;
-    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
-        handle, operation, b.get(), a.get(), c.get(), c.get(), preference, 1, &result, &found);
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoGetHeuristic(blas->handle, operation, b.get(), a.get(), c.get(), c.get(),
+                                       preference, 1, &result, &found);
     cublasLtMatmulPreferenceDestroy(preference);
     check_blas(status, "heuristic");
     if (found == 0) { throw NotHere("cuBLASLt has no kernel for this product"); }
@@ -90,11 +113,11 @@ struct RunningProduct::State {
   }
 };
 
-RunningProduct::RunningProduct(const Product& product, bool cold, cudaStream_t stream)
+ProductPlan::ProductPlan(const Blas& blas, const Product& product, bool biased)
     : state_(std::make_unique<State>()) {
   State& s = *state_;
-  s.stream = stream;
-  check_blas(cublasLtCreate(&s.handle), "create");
+  s.blas = blas.state_.get();
+  s.biased = biased;
   const bool fp8 = product.dtype == "fp8";
   const bool add = product.layout == "tn+";
   const bool a_turned = product.layout.starts_with("tn");  // stored [k, m]
@@ -110,31 +133,53 @@ RunningProduct::RunningProduct(const Product& product, bool cold, cudaStream_t s
   // Column-major, C^T[n, m] = B^T A^T: the library's first operand is B.
   s.set(CUBLASLT_MATMUL_DESC_TRANSA, b_turned ? CUBLAS_OP_T : CUBLAS_OP_N);
   s.set(CUBLASLT_MATMUL_DESC_TRANSB, a_turned ? CUBLAS_OP_T : CUBLAS_OP_N);
-  const long m = product.m;
-  const long n = product.n;
-  const long k = product.k;
-  const long batch = product.batch;
-  s.a = a_turned ? layout(in, k, m, batch) : layout(in, m, k, batch);
-  s.b = b_turned ? layout(in, n, k, batch) : layout(in, k, n, batch);
-  s.c = layout(out, m, n, batch);
-  s.workspace = Buffer::on_device(kWorkspace);
-  if (fp8) {
-    s.scales = Buffer::on_device(2 * kScale * sizeof(float));
-    std::array<float, 2 * kScale> ones{};
-    ones.fill(1.0F);
-    check(cudaMemcpy(s.scales.data(), ones.data(), sizeof ones, cudaMemcpyHostToDevice));
-    s.set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, s.scales.as<float>());
-    s.set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, s.scales.as<float>() + kScale);
-  }
+  if (biased) { s.set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS); }
+  const auto [m, n, k] = std::array{product.m, product.n, product.k};
+  s.a = a_turned ? layout(in, k, m, product.batch) : layout(in, m, k, product.batch);
+  s.b = b_turned ? layout(in, n, k, product.batch) : layout(in, k, n, product.batch);
+  s.c = layout(out, m, n, product.batch);
+  if (fp8) { s.add_scales(); }
   s.beta = add ? 1.0F : 0.0F;
   s.choose_algorithm();
+}
+
+ProductPlan::~ProductPlan() = default;
+ProductPlan::ProductPlan(ProductPlan&&) noexcept = default;
+ProductPlan& ProductPlan::operator=(ProductPlan&&) noexcept = default;
+
+void ProductPlan::run(const Operands& o, cudaStream_t stream) const {
+  State& s = *state_;
+  if (s.biased) { s.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, o.bias); }
+  check_blas(cublasLtMatmul(s.blas->handle, s.operation, &s.one, o.b, s.b.get(), o.a, s.a.get(),
+                            &s.beta, o.c, s.c.get(), o.c, s.c.get(), &s.algorithm,
+                            s.blas->workspace.data(), kWorkspace, stream),
+             "product");
+}
+
+struct RunningProduct::State {
+  Blas blas;
+  ProductPlan plan;
+  struct Operands {
+    Buffer a, b, c;
+  };
+  std::vector<Operands> sets;
+  cudaStream_t stream = nullptr;
+
+  explicit State(const Product& product) : plan(blas, product) {}
+};
+
+RunningProduct::RunningProduct(const Product& product, bool cold, cudaStream_t stream)
+    : state_(std::make_unique<State>(product)) {
+  State& s = *state_;
+  s.stream = stream;
   const Format format = format_of(product.dtype);
   const auto bytes = [&](long rows, long columns, std::size_t each) {
-    return static_cast<std::size_t>(batch * rows * columns) * each;
+    return static_cast<std::size_t>(product.batch * rows * columns) * each;
   };
-  const std::size_t a_bytes = bytes(m, k, size_of(format));
-  const std::size_t b_bytes = bytes(n, k, size_of(format));
-  const std::size_t c_bytes = bytes(m, n, out == CUDA_R_32F ? 4 : 2);
+  const bool wide = product.layout == "tn+" || format == Format::fp32;
+  const std::size_t a_bytes = bytes(product.m, product.k, size_of(format));
+  const std::size_t b_bytes = bytes(product.n, product.k, size_of(format));
+  const std::size_t c_bytes = bytes(product.m, product.n, wide ? 4 : 2);
   const int sets = operand_sets(a_bytes + b_bytes + c_bytes, cold);
   for (int i = 0; i < sets; ++i) {
     s.sets.push_back(
@@ -150,12 +195,8 @@ RunningProduct::RunningProduct(RunningProduct&&) noexcept = default;
 RunningProduct& RunningProduct::operator=(RunningProduct&&) noexcept = default;
 
 void RunningProduct::operator()(int call) const {
-  const State& s = *state_;
-  const State::Operands& o = s.sets[static_cast<std::size_t>(call) % s.sets.size()];
-  check_blas(cublasLtMatmul(s.handle, s.operation, &s.one, o.b.data(), s.b.get(), o.a.data(),
-                            s.a.get(), &s.beta, o.c.data(), s.c.get(), o.c.data(), s.c.get(),
-                            &s.algorithm, s.workspace.data(), kWorkspace, s.stream),
-             "product");
+  const State::Operands& o = state_->sets[static_cast<std::size_t>(call) % state_->sets.size()];
+  state_->plan.run({o.a.data(), o.b.data(), o.c.data()}, state_->stream);
 }
 
 Summary time_product(const Product& product, bool cold, cudaStream_t stream) {

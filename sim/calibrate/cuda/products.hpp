@@ -18,6 +18,40 @@ struct Product {
 /// With the operands in the cache (as far as they fit) or not.
 Summary time_product(const Product& product, bool cold, cudaStream_t stream);
 
+/// The library and the memory that its kernels work in; products of one stream share it.
+class Blas {
+ public:
+  Blas();
+  ~Blas();
+  Blas(const Blas&) = delete;
+  Blas& operator=(const Blas&) = delete;
+
+ private:
+  friend class ProductPlan;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// One shape's kernel, on memory of others.
+class ProductPlan {
+ public:
+  /// `biased`: a row of n values is added to every row of C.
+  ProductPlan(const Blas& blas, const Product& product, bool biased = false);
+  ~ProductPlan();
+  ProductPlan(ProductPlan&&) noexcept;
+  ProductPlan& operator=(ProductPlan&&) noexcept;
+  struct Operands {
+    const void *a = nullptr, *b = nullptr;
+    void* c = nullptr;
+    const void* bias = nullptr;
+  };
+  void run(const Operands& operands, cudaStream_t stream) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 /// A product that others time beside something else; calls are enqueued by operator().
 class RunningProduct {
  public:

@@ -2,6 +2,7 @@
 
 #include "sim/calibrate/cuda/kernels.hpp"
 #include "sim/calibrate/cuda/pack.cuh"
+#include "sim/calibrate/cuda/stack_kernels.hpp"
 
 namespace tsim::calibrate {
 namespace {
@@ -141,9 +142,10 @@ __global__ void layernorm_bwd_kernel(const T* __restrict__ x, const T* __restric
   }
 }
 
-/// Sums over the blocks of layernorm_bwd_kernel: out [2, columns].
-__global__ void sum_blocks_kernel(const float* __restrict__ partial, float* __restrict__ out,
-                                  int blocks, int columns) {
+/// Sums over the blocks of layernorm_bwd_kernel: the gradients of weight and bias.
+template <typename Out>
+__global__ void sum_blocks_kernel(const float* __restrict__ partial, Out* __restrict__ dw,
+                                  Out* __restrict__ db, int blocks, int columns) {
   const int i = static_cast<int>(blockIdx.x * 32 + threadIdx.x);
   float sum = 0;
   for (int b = static_cast<int>(threadIdx.y); b < blocks && i < 2 * columns; b += 16) {
@@ -154,7 +156,7 @@ __global__ void sum_blocks_kernel(const float* __restrict__ partial, float* __re
   __syncthreads();
   if (threadIdx.y != 0 || i >= 2 * columns) { return; }
   for (int y = 1; y < 16; ++y) { sum += sums[y][threadIdx.x]; }
-  out[i] = sum;
+  (i < columns ? dw[i] : db[i - columns]) = Out(sum);
 }
 
 template <typename Wide, typename T>
@@ -254,7 +256,7 @@ void layernorm(bool backward, const Rows& r, cudaStream_t stream) {
       r.x.as<T>(), r.dy.as<T>(), r.w.as<T>(), r.kept.as<float2>(), r.out.as<T>(), r.dw.as<float>(),
       r.rows, r.columns);
   sum_blocks_kernel<<<static_cast<unsigned>((2 * r.columns + 31) / 32), dim3(32, 16), 0, stream>>>(
-      r.dw.as<float>(), r.db.as<float>(), blocks, r.columns);
+      r.dw.as<float>(), r.db.as<float>(), r.db.as<float>() + r.columns, blocks, r.columns);
 }
 
 template <typename Wide, typename T>
@@ -310,6 +312,46 @@ Summary time_rows(const std::string& op, const std::string& dtype, bool backward
   return with_type(dtype, [&]<typename T>() {
     return time_calls([&](int) { run_widest<T>(op, backward, r, stream); }, stream);
   });
+}
+
+void run_norm(const RowShape& r, const NormArrays& a, cudaStream_t stream) {
+  layernorm_kernel<Pack<__nv_bfloat16>, __nv_bfloat16>
+      <<<static_cast<unsigned>(r.rows), threads_for(r.columns / 8), 0, stream>>>(
+          a.x, a.w, a.b, a.y, reinterpret_cast<float2*>(a.kept), r.columns);
+  check(cudaGetLastError());
+}
+
+void run_norm_back(const RowShape& r, const NormArrays& a, cudaStream_t stream) {
+  const unsigned threads = threads_for(r.columns / 8);
+  if (r.columns / 8 > kPacks * static_cast<int>(threads)) {
+    throw NotHere("layernorm: rows too long for one block");
+  }
+  const int blocks = std::min(r.rows, kBackwardBlocks);
+  layernorm_bwd_kernel<Pack<__nv_bfloat16>, __nv_bfloat16>
+      <<<static_cast<unsigned>(blocks), threads, 0, stream>>>(
+          a.x, a.dy, a.w, reinterpret_cast<const float2*>(a.kept), a.y, a.partial, r.rows,
+          r.columns);
+  sum_blocks_kernel<<<static_cast<unsigned>((2 * r.columns + 31) / 32), dim3(32, 16), 0, stream>>>(
+      a.partial, a.dw, a.db, blocks, r.columns);
+  check(cudaGetLastError());
+}
+
+std::size_t norm_partial(int columns) {
+  return 2 * static_cast<std::size_t>(columns) * static_cast<std::size_t>(kBackwardBlocks);
+}
+
+void run_cross_entropy(const RowShape& r, const LossArrays& a, bool backward, cudaStream_t stream) {
+  const unsigned threads = threads_for(r.columns / 4);
+  const auto rows = static_cast<unsigned>(r.rows);
+  auto* const kept = reinterpret_cast<float2*>(a.kept);
+  if (backward) {
+    cross_entropy_bwd_kernel<Pack<float>, float>
+        <<<rows, threads, 0, stream>>>(a.x, kept, a.dx, r.columns);
+  } else {
+    cross_entropy_kernel<Pack<float>, float>
+        <<<rows, threads, 0, stream>>>(a.x, kept, a.loss, r.columns);
+  }
+  check(cudaGetLastError());
 }
 
 }  // namespace tsim::calibrate

@@ -43,8 +43,19 @@ Added add_calibrate(CLI::App& app) {
       ->type_name("SCENARIO");
   calibrate.add_flag("--list", options->list,
                      "Print these shapes as tsim-measure reads them, most valuable first");
-  calibrate.add_option("--device", options->device, "cpu: time this machine's processor")
-      ->check(one_of({"cpu"}))
+  calibrate
+      .add_option(
+          "--check", options->check,
+          "Compare the prediction with a stack that is really trained: on --device, or in a "
+          "file (--measured); with --list, describe it for tsim-measure --check")
+      ->type_name("SCENARIO");
+  calibrate
+      .add_option("--measured", options->measured, "What tsim-measure --check wrote elsewhere")
+      ->type_name("FILE");
+  calibrate
+      .add_option("--device", options->device,
+                  "Time this machine's processor (cpu), or its devices by tsim-measure (cuda)")
+      ->check(one_of({"cpu", "cuda"}))
       ->type_name("KIND");
   calibrate.add_option("--budget", options->budget, "Time to spend on it (60 s)")
       ->check(duration())

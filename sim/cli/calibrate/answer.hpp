@@ -1,0 +1,18 @@
+// A scenario with its answer and all of its kernels.
+#pragma once
+
+#include <filesystem>
+
+#include "sim/report/report.hpp"
+#include "sim/scenario.hpp"
+
+namespace tsim::cli {
+
+struct Answer {
+  sim::Scenario scenario;
+  sim::Report report;  // with all lookups, whether the device was measured or not
+};
+
+Answer answer_of(const std::filesystem::path& scenario);
+
+}  // namespace tsim::cli
