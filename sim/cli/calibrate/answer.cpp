@@ -4,8 +4,8 @@
 
 namespace tsim::cli {
 
-Answer answer_of(const std::filesystem::path& scenario) {
-  Answer answer{.scenario = sim::read_scenario_file(scenario, {}).base};
+AnsweredScenario answer_of(const std::filesystem::path& scenario) {
+  AnsweredScenario answer{.scenario = sim::read_scenario_file(scenario, {}).base};
   const sim::Simulation simulation = sim::run_scenario(answer.scenario);
   answer.report = summarise(answer.scenario, simulation);
   answer.report.lookups = sim::lookups(answer.scenario, simulation.model,

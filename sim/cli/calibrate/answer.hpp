@@ -8,11 +8,11 @@
 
 namespace tsim::cli {
 
-struct Answer {
+struct AnsweredScenario {
   sim::Scenario scenario;
   sim::Report report;  // with all lookups, whether the device was measured or not
 };
 
-Answer answer_of(const std::filesystem::path& scenario);
+AnsweredScenario answer_of(const std::filesystem::path& scenario);
 
 }  // namespace tsim::cli

@@ -57,7 +57,7 @@ std::vector<std::string> time_cells(const CheckRow& row) {
   return {row.what, format(Seconds{row.predicted}), format(Seconds{row.measured}), error_text(row)};
 }
 
-void print_check(const Answer& answer, const MeasuredStack& measured, std::ostream& out) {
+void print_check(const AnsweredScenario& answer, const MeasuredStack& measured, std::ostream& out) {
   const calibrate::Check check = calibrate::compare(answer.report, measured.times);
   std::vector<std::vector<std::string>> rows;
   for (const CheckRow& row : check.classes) { rows.push_back(time_cells(row)); }
@@ -96,7 +96,7 @@ void refuse_other_shape(const calibrate::StackShape& wanted, const calibrate::St
 }  // namespace
 
 int check_command(const CalibrateOptions& options, std::ostream& out) {
-  const Answer answer = answer_of(options.check);
+  const AnsweredScenario answer = answer_of(options.check);
   sim::Problems problems;
   const calibrate::StackShape shape = calibrate::stack_of(answer.scenario, problems);
   if (!problems.empty()) { throw sim::InputErrors(options.check.string(), problems.errors()); }
