@@ -306,6 +306,7 @@ BlockWeights block_weights(const Context& c, std::int64_t persistence) {
       continue;
     }
     weights.own += elements;
+    ++weights.tensors;
     if (c.experts_apart && is_of_experts(graph.tensors[i])) {
       weights.experts += elements;
       continue;

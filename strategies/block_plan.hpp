@@ -19,6 +19,7 @@ namespace tsim::strategies {
 struct BlockWeights {
   std::int64_t own = 0;        // elements, without the tied word embedding
   std::int64_t embedding = 0;  // elements of "embedding.word", which embedding and tied head share
+  int tensors = 0;             // of `own`
   std::int64_t small = 0;      // of `own`, in tensors too small to be sharded (Zero::persistence)
   std::int64_t experts = 0;    // of `own`, of experts that are spread otherwise
 };

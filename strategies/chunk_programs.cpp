@@ -10,6 +10,9 @@
 namespace tsim::strategies {
 namespace {
 
+// FSDP2 copies each tensor out of what was gathered and each gradient into what is reduced, with
+// views around it: torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py.
+constexpr int kLaunches = 2;
 constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t sharded_elements(const BlockPlan& plan) {
@@ -89,6 +92,7 @@ class ProgramsOf {
     if (s_.zero.stage < 3 || (shards == 1 && !at_host)) { return plan; }
     const GradientSend gather = parameter_gather(s_, backward);
     plan.gathers = true;
+    plan.launches = s_.zero.flat ? 0 : kLaunches;
     plan.comm = gather.comm;
     plan.wire_bytes = gather.bytes;
     plan.held = Bytes{size_of(kept_weights(s_.precision))};
@@ -136,7 +140,7 @@ class ProgramsOf {
       };
       list.push_back({all.subspan(from, to - from), cut(part + 1) - cut(part),
                       !block.completes_embedding, part == 0 ? block.elsewhere : Bytes{},
-                      static_cast<int>(i) + 1});
+                      static_cast<int>(i) + 1, part == 0 ? block.plan->weights.tensors : 0});
     }
   }
   std::vector<WovenBlock> in_order(Pieces pieces) const {

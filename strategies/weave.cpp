@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace tsim::strategies {
 namespace {
@@ -24,7 +25,7 @@ class Weaver {
         pieces_.push_back(join_piece(phase_, kFirstSwap + static_cast<int>(i) - 2));
       }
       const std::size_t begin = pieces_.size();
-      add_block(blocks_[i]);
+      add_block(blocks_[i], handling(i));
       if (plan_.gathers) { release(i); }
       if (plan_.swap != Swap::none && blocks_[i].elsewhere.value > 0) { swap(i, begin); }
       if (plan_.flushes) {
@@ -80,10 +81,19 @@ class Weaver {
     pieces_.push_back(join_piece(phase_, kFirstKey + static_cast<int>(i)));
   }
 
-  void add_block(const WovenBlock& block) {
+  /// Kernels that put the block's tensors where they belong, and their gradients in a bucket.
+  int handling(std::size_t i) const {
+    const int times = (is_here(i) ? 0 : 1) + (plan_.flushes ? 1 : 0);
+    return times * plan_.launches * blocks_[i].tensors;
+  }
+
+  void add_block(const WovenBlock& block, int launches) {
     for (const Piece& piece : block.pieces) {
       pieces_.push_back(piece);
       if (block.drop_embedding) { pieces_.back().embedding_gradients = 0; }
+      if (piece.kind == PieceKind::compute) {
+        pieces_.back().launches += std::exchange(launches, 0);
+      }
     }
   }
 

@@ -16,6 +16,7 @@ struct WovenBlock {
   bool drop_embedding = false;  // its pieces do not complete the word embedding's gradient
   Bytes elsewhere;              // activations that leave the device until its backward
   int number = 0;               // of the block in its chunk, from 1
+  int tensors = 0;              // that its sharded parameters are
 };
 
 /// Activations that are copied out after a block's forward and back before its backward.
@@ -32,6 +33,7 @@ struct GatherPlan {
   double fetch_bytes = 0;      // of an element of the whole
   Bytes held;                  // of a gathered element
   int ahead = 1;               // blocks that are gathered ahead of the one that computes
+  int launches = 0;            // that a gather takes for each tensor, and so does sending gradients
   bool first_is_here = false;  // the first block has been gathered before
   bool all_are_here = false;   // all have
   bool keeps_last = false;     // the last block stays gathered

@@ -20,6 +20,8 @@ struct Zero {
   // stage 3
   int prefetch = 1;              // blocks that are gathered ahead of the one that computes
   std::int64_t persistence = 0;  // weight tensors of fewer elements are kept whole
+  bool flat = false;             // a block's parameters are one tensor (the first FSDP); else each
+                                 // is copied in and out by itself (FSDP2, DeepSpeed)
   bool reshard = true;           // gathered parameters are freed between forward and backward
   int secondary_group = 0;       // replicas that share a second copy, from which the backward
                                  // gathers [arXiv:2306.10209, sec. 3.2]; 0: none

@@ -103,6 +103,7 @@ strategies::Zero read_zero(const Place& place) {
   zero.shard_group = static_cast<int>(read_count(in.take("shard_group"), kDegree, 0));
   zero.prefetch = static_cast<int>(read_count(in.take("prefetch"), {0, 10'000}, zero.prefetch));
   zero.persistence = read_count(in.take("persistence"), {0, kMostCounted}, zero.persistence);
+  zero.flat = read_flag(in.take("flat"), zero.flat);
   zero.reshard = read_flag(in.take("reshard"), zero.reshard);
   zero.secondary_group = static_cast<int>(read_count(in.take("secondary_group"), kDegree, 0));
   zero.weight_bits = read_bits(in.take("weights_on_wire"));

@@ -1,6 +1,7 @@
 // Rules that every file of the project keeps.
 #include <doctest/doctest.h>
 
+#include <map>
 #include <regex>
 #include <string>
 #include <vector>
@@ -82,6 +83,26 @@ TEST_CASE("the rooms have no macros, no bare new and no exit") {
                        std::regex("^[^/\"]*[=(,]\\s*new\\s+\\w|^[^/\"]*\\bdelete\\s+\\w"))) == "");
   CHECK(joined(matches(room_files(), std::regex("^[^/\"]*(\\bstd::|[^\\w_])(exit|abort)\\("))) ==
         "");
+}
+
+TEST_CASE("two headers define no type of one name: the linker would mix them up in silence") {
+  const std::regex space("^namespace (tsim[a-z_:]*) \\{");
+  const std::regex type("^(?:struct|class|enum class) (\\w+)[^;]*\\{");
+  std::map<std::string, std::string> defined;
+  Problems problems;
+  for (const File& file : room_files()) {
+    if (!file.path.ends_with(".hpp")) { continue; }
+    std::string name;
+    for (const std::string& line : lines_of(file.text)) {
+      std::smatch match;
+      if (std::regex_search(line, match, space)) { name = match[1]; }
+      if (!std::regex_search(line, match, type)) { continue; }
+      const auto [at, added] = defined.try_emplace(name + "::" + match[1].str(), file.path);
+      if (!added) { problems.push_back(at->first + ": " + at->second + ", " + file.path); }
+    }
+  }
+  CHECK(defined.size() > 300);
+  CHECK(joined(problems) == "");
 }
 
 TEST_CASE("the rooms use namespaces by name, but for literals and limits") {

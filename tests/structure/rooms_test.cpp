@@ -43,7 +43,7 @@ struct Library {
 
 // Both are slow to parse, or would tie a lower room to a format or an engine.
 constexpr std::array kLibraries{
-    Library{"Eigen/.*", "cost/.*\\.cpp|sim/calibrate/cpu/kernels\\.cpp"},  // there it is timed
+    Library{"Eigen/.*", "cost/.*\\.cpp|sim/calibrate/cpu/.*\\.cpp"},  // there it is timed
     Library{"zlib\\.h", "sim/calibrate/import/import_points\\.cpp"},
     Library{"boost/.*", "models/op_graph\\.cpp|strategies/task_graph\\.cpp|sim/.*topology.*\\.cpp"},
     Library{"nlohmann/.*",
@@ -53,10 +53,11 @@ constexpr std::array kLibraries{
     Library{"simgrid/.*", "sim/simgrid_network\\.cpp|sim/input/import/simgrid_platform\\.cpp"},
     Library{"CLI/.*", "sim/cli/options(\\.cpp|/.*)"},
     // CUDA's part of the calibration is built by itself.
-    Library{"(cuda_runtime|cuda_bf16|cublasLt|nccl|nvml|dlfcn|unistd)\\.h",
+    Library{"(cuda_runtime|cuda_bf16|cublasLt|cudnn|nccl|nvml|dlfcn|unistd)\\.h",
             "sim/calibrate/cuda/.*"},
-    Library{"(sys|unistd).*",
+    Library{"(sys|unistd|spawn).*",
             "sim/(simulate|validate/run_rows|input/import/run_apart|calibrate/device_text|"
+            "calibrate/check/tsim_measure|"
             "cli/(write_file|command_synthesise))\\.cpp"},
     // The standard library.
     Library{"[a-z_0-9]+", ".*"}};

@@ -19,7 +19,11 @@ struct Demand {
 };
 
 std::vector<Demand> model_demands(const models::ModelConfig& m) {
-  using namespace models;  // NOLINT(google-build-using-namespace): enumerators of one header
+  using models::Activation;
+  using models::Family;
+  using models::Norm;
+  using models::NormPlace;
+  using models::Positions;
   return {
       {m.family == Family::decoder || m.family == Family::encoder, "/model", "another family",
        "a decoder or an encoder"},
