@@ -37,6 +37,10 @@ TensorId BlockBuilder::activation(std::string name, Shape shape) {
                 stored_format(options.compute));
 }
 TensorId BlockBuilder::weight(std::string name, Shape shape) {
+  for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
+    const Tensor& t = graph.tensors[i];
+    if (t.role == Role::weight && t.name == name) { return static_cast<TensorId>(i); }
+  }
   return tensor(std::move(name), std::move(shape), Role::weight, stored_format(options.compute));
 }
 TensorId BlockBuilder::index(std::string name, Shape shape) {

@@ -24,6 +24,7 @@ struct BlockBuilder {
   /// New tensors; the names are the reports' names.
   TensorId tensor(std::string name, Shape shape, Role role, DType dtype);
   TensorId activation(std::string name, Shape shape);  // in the compute format
+  /// The same tensor for the same name.
   TensorId weight(std::string name, Shape shape);
   TensorId index(std::string name, Shape shape);  // int64 ids or labels
 
@@ -91,7 +92,13 @@ OpGraph patch_embedding(BlockBuilder b);
 OpGraph decoder_embedding(BlockBuilder b);
 OpGraph head(BlockBuilder b);
 
+/// Rows of the word table, one per token.
+TensorId word_lookup(BlockBuilder& b);
+
 // Parts of a layer.
+
+/// Attention and MLP with their norms and residuals.
+TensorId layer_body(BlockBuilder& b, TensorId x, const LayerSpec& spec);
 
 /// Self-attention of `x` up to and with the output projection (no dropout).
 TensorId self_attention(BlockBuilder& b, TensorId x, const LayerSpec& spec);

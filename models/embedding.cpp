@@ -5,28 +5,6 @@
 namespace tsim::models {
 namespace {
 
-/// Rows of the word table, one per token. The vocabulary is a reduced axis, because a rank that
-/// holds some of the rows finds some of the tokens; only the rows that are asked for are read.
-TensorId add_word_lookup(BlockBuilder& b) {
-  const Dim vocab{Axis::vocab, b.config.vocab};
-  const TensorId table = b.weight("embedding.word", {vocab, b.hidden()});
-  const TensorId ids = b.index("embedding.ids", {b.batch(), b.tokens()});
-  const TensorId words = b.activation("embedding.words", b.stream());
-  b.add({.name = "embedding.word",
-         .kind = OpKind::embedding,
-         .cls = OpClass::elementwise,
-         .part = Part::embedding,
-         .space = joined(b.stream(), {vocab}),
-         .reduced = 1,
-         .flops_per_point = 0,
-         .inputs = {b.whole(ids)},
-         .weights = {{table, b.stream()}},
-         .outputs = {b.whole(words)},
-         .saved = {ids},
-         .input_needs_gradient = false});
-  return words;
-}
-
 /// Rows of a small trained table, added: every sample reads the same positions.
 TensorId add_positions(BlockBuilder& b, TensorId x) {
   const Shape rows{b.tokens(), b.hidden()};
@@ -45,7 +23,7 @@ TensorId add_positions(BlockBuilder& b, TensorId x) {
 }
 
 TensorId add_tokens(BlockBuilder& b) {
-  TensorId x = add_positions(b, add_word_lookup(b));
+  TensorId x = add_positions(b, word_lookup(b));
   if (b.config.types > 0) {
     const TensorId table = b.weight("embedding.type", {{Axis::types, b.config.types}, b.hidden()});
     x = add_bias(b, "embedding.add_type", Part::embedding, x, {table, b.stream()});
@@ -74,6 +52,28 @@ TensorId add_class_token(BlockBuilder& b, TensorId patches) {
 }
 
 }  // namespace
+
+// The vocabulary is a reduced axis, because a rank that holds some of the rows finds some of the
+// tokens; only the rows that are asked for are read.
+TensorId word_lookup(BlockBuilder& b) {
+  const Dim vocab{Axis::vocab, b.config.vocab};
+  const TensorId table = b.weight("embedding.word", {vocab, b.hidden()});
+  const TensorId ids = b.index("embedding.ids", {b.batch(), b.tokens()});
+  const TensorId words = b.activation("embedding.words", b.stream());
+  b.add({.name = "embedding.word",
+         .kind = OpKind::embedding,
+         .cls = OpClass::elementwise,
+         .part = Part::embedding,
+         .space = joined(b.stream(), {vocab}),
+         .reduced = 1,
+         .flops_per_point = 0,
+         .inputs = {b.whole(ids)},
+         .weights = {{table, b.stream()}},
+         .outputs = {b.whole(words)},
+         .saved = {ids},
+         .input_needs_gradient = false});
+  return words;
+}
 
 OpGraph token_embedding(BlockBuilder b) {
   b.graph.output = add_tokens(b);

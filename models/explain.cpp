@@ -49,7 +49,8 @@ BlockRow explain_block(const Block& block, Fusion fusion, std::set<std::string>&
     for (const OpId id : f.groups[g]) {
       for (const Operand& w : f.op(id).weights) {
         const Tensor& t = f.tensor(w.tensor);
-        const bool repeated = t.name == "embedding.word" && !seen_tied.insert(t.name).second;
+        const bool shared = t.name == "embedding.word" || t.name == "head.weight";
+        const bool repeated = shared && !seen_tied.insert(t.name).second;
         row.parameters += repeated ? 0 : elements(t.shape);
       }
     }

@@ -47,8 +47,8 @@ struct Explanation {
   std::array<ClassShare, 3> classes;  // in the order of OpClass
   std::int64_t parameters = 0;
   std::int64_t active_parameters = 0;  // that one token meets
-  Flops model_flops;  // forward, contractions only
-  Bytes saved;        // by all blocks, for one micro-batch
+  Flops model_flops;                   // forward, contractions only
+  Bytes saved;                         // by all blocks, for one micro-batch
 };
 
 /// What `model` does with its operators joined as `fusion` says.

@@ -79,6 +79,55 @@ void add_loss(BlockBuilder& b, TensorId logits) {
          .saved = {labels, kept}});
 }
 
+/// Names what was added after `ops` operators and `tensors` tensors as belonging to module
+/// `module`; the tables that modules share keep their names.
+void rename_module(BlockBuilder& b, std::size_t ops, std::size_t tensors, int module) {
+  const std::string prefix = module == 0 ? "mtp." : "mtp" + std::to_string(module + 1) + ".";
+  for (std::size_t i = ops; i < b.graph.ops.size(); ++i) {
+    b.graph.ops[i].name.insert(0, prefix);
+  }
+  for (std::size_t i = tensors; i < b.graph.tensors.size(); ++i) {
+    std::string& name = b.graph.tensors[i].name;
+    if (name != "embedding.word" && name != "head.weight") { name.insert(0, prefix); }
+  }
+}
+
+/// One module [arXiv:2412.19437, sec. 2.2, eq. 21 to 24]: the norms of `x` and of the next token's
+/// embedding side by side, projected to the stream, a layer, and the shared head.
+TensorId add_module(BlockBuilder& b, TensorId x, std::int64_t experts) {
+  const TensorId words = add_norm(b, "embedding.norm", word_lookup(b));
+  const TensorId stream = add_norm(b, "input.norm", x);
+  const Dim both{Axis::hidden, 2 * b.config.hidden};
+  const TensorId pair = b.activation("pair", {b.batch(), b.tokens(), both});
+  b.add({.name = "pair",
+         .kind = OpKind::reshape,
+         .cls = OpClass::elementwise,
+         .part = Part::head,
+         .space = b.shape_of(pair),
+         .inputs = {b.whole(stream), b.whole(words)},
+         .outputs = {b.whole(pair)}});
+  const TensorId in = add_linear(b, {.name = "projection",
+                                     .part = Part::head,
+                                     .input = b.whole(pair),
+                                     .rows = {b.batch(), b.tokens()},
+                                     .features = {b.hidden()},
+                                     .reduced = {both}});
+  const TensorId y = layer_body(b, in, {.causal = true, .experts = experts});
+  add_loss(b, add_logits(b, b.config.final_norm ? add_norm(b, "output.norm", y) : y));
+  return y;
+}
+
+/// Modules that each predict one more token, one after the other.
+void add_predictions(BlockBuilder& b) {
+  TensorId x = b.graph.input;
+  for (int i = 0; i < b.config.mtp_layers; ++i) {
+    const std::size_t ops = b.graph.ops.size();
+    const std::size_t tensors = b.graph.tensors.size();
+    x = add_module(b, x, layer_experts(b.config).back());
+    rename_module(b, ops, tensors, i);
+  }
+}
+
 }  // namespace
 
 OpGraph head(BlockBuilder b) {
@@ -95,6 +144,7 @@ OpGraph head(BlockBuilder b) {
   const bool has_loss = b.options.loss && (c.head || c.classes > 0);
   if (has_loss) {
     add_loss(b, out);
+    add_predictions(b);
   } else {
     b.graph.output = out;
   }

@@ -29,17 +29,6 @@ TensorId parallel_sublayers(BlockBuilder& b, TensorId x, const LayerSpec& spec) 
   return add_residual(b, "mlp.residual", add_residual(b, "attention.residual", x, attention), m);
 }
 
-TensorId sublayers(BlockBuilder& b, TensorId x, const LayerSpec& spec) {
-  if (b.config.parallel_residual) { return parallel_sublayers(b, x, spec); }
-  x = with_residual(b, "attention", x, [&](TensorId in) {
-    return spec.query ? query_attention(b, in) : self_attention(b, in, spec);
-  });
-  if (spec.cross_attention) {
-    x = with_residual(b, "cross_attention", x, [&](TensorId in) { return cross_attention(b, in); });
-  }
-  return with_residual(b, "mlp", x, [&](TensorId in) { return feed_forward(b, in, spec); });
-}
-
 /// Operations per element: polynomial, exponential and division for GELU's tanh form, sigmoid and
 /// product for SiLU, the gate's product beside either.
 double flops_of(Activation activation) {
@@ -101,6 +90,17 @@ TensorId mlp(BlockBuilder& b, TensorId x, const std::string& name, std::int64_t 
                         .bias = c.bias});
 }
 
+TensorId layer_body(BlockBuilder& b, TensorId x, const LayerSpec& spec) {
+  if (b.config.parallel_residual) { return parallel_sublayers(b, x, spec); }
+  x = with_residual(b, "attention", x, [&](TensorId in) {
+    return spec.query ? query_attention(b, in) : self_attention(b, in, spec);
+  });
+  if (spec.cross_attention) {
+    x = with_residual(b, "cross_attention", x, [&](TensorId in) { return cross_attention(b, in); });
+  }
+  return with_residual(b, "mlp", x, [&](TensorId in) { return feed_forward(b, in, spec); });
+}
+
 OpGraph layer(BlockBuilder b, const LayerSpec& spec) {
   b.graph.input = b.activation("input", b.stream());
   if (spec.cross_attention) {
@@ -109,7 +109,7 @@ OpGraph layer(BlockBuilder b, const LayerSpec& spec) {
   }
   TensorId x = b.graph.input;
   if (spec.query && b.config.final_norm) { x = add_norm(b, "final.norm", x); }
-  b.graph.output = sublayers(b, x, spec);
+  b.graph.output = layer_body(b, x, spec);
   return topologically_sorted(std::move(b.graph));
 }
 

@@ -263,3 +263,30 @@ TEST_CASE("head widths of latent attention have to agree") {
   for (const ConfigProblem& p : problems(c)) { keys.push_back(p.key); }
   CHECK(keys == Names{"latent/qk_rope_head_dim", "head_dim"});
 }
+
+TEST_CASE("a prediction module is a layer of its own that shares embedding and head") {
+  ModelConfig c = tiny();
+  const std::int64_t before = parameters(c);
+  c.mtp_layers = 1;
+  // Attention of 4 x 64, router and experts of 32 + 4 x 256, two norms of 8; a projection of 16 x
+  // 8 and three norms more.
+  CHECK(parameters(c) == before + 256 + 32 + 1024 + 16 + 128 + 24);
+  c.tied_embedding = true;
+  CHECK(parameters(c) == before - 800 + 256 + 32 + 1024 + 16 + 128 + 24);
+  const OpGraph head = build_model(c, {}).blocks.back().graph;
+  CHECK(op_named(head, "mtp.experts.fc1").kind == OpKind::grouped_matmul);
+  CHECK(op_named(head, "mtp.head.logits").weights.front().tensor ==
+        op_named(head, "head.logits").weights.front().tensor);
+  c.mtp_layers = 2;
+  CHECK(op_named(build_model(c, {}).blocks.back().graph, "mtp2.loss.cross_entropy").kind ==
+        OpKind::cross_entropy);
+}
+
+TEST_CASE("DeepSeek-V3's prediction module has 11.6 billion parameters of its own") {
+  // README_WEIGHTS of the checkpoint rounds them to 11.5B. Attention 187,107,328, experts and
+  // router 11,320,164,608, projection 2 x 7168^2, five norms.
+  ModelConfig c = *model_named("deepseek-v3");
+  c.mtp_layers = 1;
+  CHECK(parameters(c) - 671'026'419'200 ==
+        187'107'328 + 11'320'164'608 + 2LL * 7168 * 7168 + 5 * 7168);
+}
