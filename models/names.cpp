@@ -6,6 +6,7 @@
 #include "models/kernel.hpp"
 #include "models/model.hpp"
 #include "models/op_graph.hpp"
+#include "models/routing/routing.hpp"
 
 namespace tsim::models {
 namespace {
@@ -104,6 +105,17 @@ std::string_view name_of(Positions positions) {
 std::string_view name_of(RouterScoring scoring) {
   static constexpr std::array kWords{"softmax"sv, "sigmoid"sv};
   return word(kWords, scoring);
+}
+
+std::string_view name_of(RoutingKind kind) {
+  static constexpr std::array kWords{"dropless"sv, "top_k_capacity"sv, "expert_choice"sv,
+                                     "batch_priority"sv, "node_limited"sv};
+  return word(kWords, kind);
+}
+
+std::string_view name_of(RoutingLoad load) {
+  static constexpr std::array kWords{"uniform"sv, "zipf"sv, "histogram"sv, "trace"sv};
+  return word(kWords, load);
 }
 
 std::string_view name_of(BlockKind kind) {

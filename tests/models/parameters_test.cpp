@@ -127,6 +127,30 @@ TEST_CASE("BERT with its whole pre-training head has the public count of BertFor
   CHECK(models::parameters(bert) == 109'514'298);
 }
 
+TEST_CASE("models with experts have the sizes of their papers") {
+  // Lepikhin et al. "600B"; Fedus et al. table 9; Rajbhandari et al. tables 1 and 5, MoS in sec.
+  // 4.2. Switch-Large's experts alone are 24 x 128 x 3 x 1024 x 2816 = 26.6e9.
+  for (const Rounded& row :
+       {Rounded{"gshard-600b", 600e9, 0.04}, Rounded{"switch-base", 7e9, 0.08},
+        Rounded{"switch-large", 26e9, 0.05}, Rounded{"switch-xxl", 395e9, 0.01},
+        Rounded{"switch-c", 1571e9, 0.005}, Rounded{"deepspeed-moe-350m-128", 13e9, 0.02},
+        Rounded{"deepspeed-moe-1.3b-128", 52e9, 0.015}, Rounded{"pr-moe-350m-32-64", 4e9, 0.04},
+        Rounded{"pr-moe-1.3b-64-128", 31e9, 0.015}, Rounded{"mos-350m-32-64", 3.5e9, 0.02},
+        Rounded{"mos-1.3b-64-128", 27e9, 0.01}}) {
+    CAPTURE(row.name);
+    const auto count = static_cast<double>(models::parameters(*models::model_named(row.name)));
+    CHECK(count == doctest::Approx(row.parameters).epsilon(row.tolerance));
+  }
+}
+
+TEST_CASE("V-MoE adds 31 experts and a router to every second layer of its ViT") {
+  // ViT-B/16: six layers, experts of 768 x 3072 twice with biases, routers of 768 x 32.
+  CHECK(models::parameters(*models::model_named("v-moe-b16")) ==
+        86'567'656 + 6LL * (31 * (2 * 768 * 3072 + 3072 + 768) + 768 * 32));
+  CHECK(models::parameters(*models::model_named("v-moe-l16")) ==
+        304'326'632 + 12LL * (31 * (2 * 1024 * 4096 + 4096 + 1024) + 1024 * 32));
+}
+
 TEST_CASE("a token meets the published number of parameters of its experts") {
   // Jiang et al. 2024 "13B" (12.88 B counted from the checkpoint), Qwen team 2025 "3.3B active",
   // Databricks 2024 "36B active", arXiv:2405.04434 "21B", arXiv:2412.19437 "37B".
