@@ -19,7 +19,7 @@ models::BuildOptions build_options(const Scenario& s) {
           .flash_attention = s.strategy.flash_attention,
           .dropout = s.workload.dropout && s.workload.training,
           .loss = s.workload.training,
-          .capacity_factor = s.strategy.experts.capacity_factor};
+          .capacity_factor = capacity_factor(s.strategy.experts)};
 }
 
 /// The strategy with "fit" solved, on the kind of device with least memory.
@@ -54,7 +54,8 @@ strategies::ClosedForm closed_form_of(const strategies::BuildInput& input, const
                                   .folded = input.folded,
                                   .costs = input.costs,
                                   .kinds = input.kinds,
-                                  .context_variants = input.context_variants,
+                                  .rank_variants = input.rank_variants,
+                                  .draws = input.draws,
                                   .slices = input.slices});
 }
 
@@ -82,11 +83,12 @@ std::vector<std::vector<int>> with_variants(const std::vector<std::vector<int>>&
 
 Simulation run_scenario(const Scenario& scenario) {
   const cost::Topology& topology = scenario.cluster.topology;
-  const int variants = strategies::context_variants(scenario.strategy, scenario.model.causal);
+  const int variants = strategies::rank_variants(scenario.strategy, scenario.model.causal);
   const std::vector<cost::Device> kinds = repeated(scenario.cluster.devices, variants);
   Simulation result;
   result.model = build_model(scenario.model, build_options(scenario));
   const strategies::Strategy strategy = solved(scenario, result.model);
+  result.draws = draw_experts(result.model, strategy);
   const auto present =
       with_variants(kinds_of_stages(strategies::Layout(strategy), topology.device_kind), variants);
   auto plans = plan_stages(result.model, strategy, kinds, present,
@@ -117,7 +119,8 @@ Simulation run_scenario(const Scenario& scenario) {
       .folded = result.folded,
       .costs = strategies::rank_costs(kinds.front()),
       .kinds = by_kind,
-      .context_variants = variants,
+      .rank_variants = variants,
+      .draws = &result.draws,
       .slices = slices.stages};
   if (!in_collectives) {
     run_async(input, scenario, result);

@@ -13,6 +13,7 @@ namespace tsim::sim {
 
 /// Everything that a report is read from.
 struct Simulation {
+  strategies::ExpertDraws draws;  // by MoE layer, where experts get unequal numbers of rows
   models::Model model;
   std::vector<strategies::StagePlan> stages;  // on the slowest devices that each has
   strategies::FoldedAxes folded;

@@ -6,6 +6,7 @@
 
 #include "cost/device.hpp"
 #include "cost/topology.hpp"
+#include "strategies/exchange.hpp"
 #include "strategies/fold.hpp"
 #include "strategies/schedule.hpp"
 #include "strategies/stage_plan.hpp"
@@ -39,8 +40,9 @@ struct BuildInput {
   RankCosts costs;
   std::span<const KindPlan> kinds = {};  // by kind of device; none: all ranks are as `stages` and
                                          // `costs` say
-  int context_variants = 1;              // entries of `kinds` for each kind of device: one for each
-                                         // context rank where they differ
+  int rank_variants = 1;                 // entries of `kinds` for each kind of device: one for each
+                                         // kind of rank where they differ
+  const ExpertDraws* draws = nullptr;    // where tokens go, if that is unequal
   /// By slice of a sample's tokens, the stages' plans of its phases; none: samples are whole.
   /// Micro-batch i is slice i modulo their number. One kind of device.
   std::span<const std::vector<StagePlan>> slices = {};

@@ -5,8 +5,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "strategies/exchange.hpp"
-
 namespace tsim::strategies {
 namespace {
 
@@ -84,7 +82,7 @@ Comm CommTable::lay(const CommKey& key, std::string_view algorithm,
     return comm;
   }
   const bool exchange = is_exchange(key);
-  const auto plan = exchange ? exchange_plan(*strategy_, devices, key.payload, *router_)
+  const auto plan = exchange ? exchange_plan(*strategy_, devices, traffic_of(key), *router_)
                              : plan_collective(key.op, algorithm, devices, key.payload, *router_);
   comm.algorithm = plan.algorithm;
   comm.latency = plan.latency;
@@ -92,6 +90,12 @@ Comm CommTable::lay(const CommKey& key, std::string_view algorithm,
   comm.costs = plan.costs;
   if (exchange) { comm.flows = by_channel(comm.flows); }
   return comm;
+}
+
+ExchangeTraffic CommTable::traffic_of(const CommKey& key) const {
+  if (draws_ == nullptr || key.layer == 0) { return {key.payload}; }
+  const auto layer = static_cast<std::size_t>(std::abs(key.layer)) - 1;
+  return {key.payload, &draws_->layers[layer], key.layer < 0};
 }
 
 /// Of a group whose ranks are all as its first one, the flows on that one's channels, unless others

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cost/collectives.hpp"
+#include "strategies/exchange.hpp"
 #include "strategies/host_copies.hpp"
 #include "strategies/rank_group.hpp"
 #include "strategies/strategy.hpp"
@@ -26,6 +27,7 @@ struct CommKey {
   RankGroup group;
   int role = 0;  // tells groups of the same form apart, numbered by the caller
   Bytes payload;
+  int layer = 0;       // as Communication's
   bool alone = false;  // one simulated rank stands for the whole group
   auto operator<=>(const CommKey&) const = default;
 };
@@ -34,6 +36,9 @@ class CommTable {
  public:
   CommTable(const cost::Topology& topology, cost::Router& router, const Strategy& strategy)
       : topology_(&topology), router_(&router), copies_(topology, router), strategy_(&strategy) {}
+
+  /// Who sends how much to experts where that is drawn; outlives the table.
+  void use(const ExpertDraws* draws) { draws_ = draws; }
 
   /// Index in `graph.comms` of the communication, planned at its first use.
   std::uint32_t comm(TaskGraph& graph, const CommKey& key, const std::string& label,
@@ -52,11 +57,13 @@ class CommTable {
  private:
   std::vector<Flow> flows(const cost::CollectivePlan& plan);
   Comm lay(const CommKey& key, std::string_view algorithm, const std::vector<int>& devices);
+  ExchangeTraffic traffic_of(const CommKey& key) const;
   void keep_first(Comm& comm);
   const cost::Topology* topology_;
   cost::Router* router_;
   HostCopies copies_;
   const Strategy* strategy_;
+  const ExpertDraws* draws_ = nullptr;
   std::map<CommKey, std::uint32_t> known_;
 };
 

@@ -4,15 +4,35 @@
 #include <vector>
 
 #include "cost/collectives.hpp"
+#include "models/model.hpp"
+#include "models/routing/routing.hpp"
 #include "strategies/strategy.hpp"
 
 namespace tsim::strategies {
 
-/// A balanced exchange over `devices`: each has `payload` bytes, a copy of a token for each of its
-/// experts, an equal part of them for every device. The strategy's dispatch says which way they
-/// take; `rails` saves copies to one node and to one device, as many as random choices have in the
-/// mean.
+/// Where the tokens of a group of experts' ranks go, drawn once for each MoE layer; all groups and
+/// micro-batches share the draw.
+struct ExpertDraws {
+  std::vector<models::RoutedLayer> layers;
+};
+/// None where experts get as many rows as each other.
+ExpertDraws draw_experts(const models::Model& model, const Strategy& strategy);
+
+/// Rows of the experts of one of `ranks` over the mean.
+double load_of(const models::RoutedLayer& layer, int ranks, int rank);
+
+/// Of an exchange: what each rank has for all, in equal parts or as a draw says; `back` from the
+/// experts' ranks.
+struct ExchangeTraffic {
+  Bytes payload;
+  const models::RoutedLayer* drawn = nullptr;
+  bool back = false;
+};
+
+/// An exchange over `devices` of copies of tokens, one for each of a token's experts. The
+/// strategy's dispatch says which way they take; `rails` saves copies to one node and to one
+/// device, as many as random choices have in the mean.
 cost::CollectivePlan exchange_plan(const Strategy& strategy, const std::vector<int>& devices,
-                                   Bytes payload, cost::Router& router);
+                                   const ExchangeTraffic& exchange, cost::Router& router);
 
 }  // namespace tsim::strategies

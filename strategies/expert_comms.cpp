@@ -42,8 +42,8 @@ class ExpertComms {
     return models::size_of(format) > 1 ? values : values + (elements / kScaled) * Bytes{4};
   }
 
-  Communication over_experts(CollectiveOp kind, Bytes size) const {
-    return {kind, {GroupAxis::plane, s_.experts.ranks, s_.experts.tensor}, Stream::ep, size};
+  Communication over_experts(CollectiveOp kind, Bytes size, int layer = 0) const {
+    return {kind, {GroupAxis::plane, s_.experts.ranks, s_.experts.tensor}, Stream::ep, size, layer};
   }
   Communication inside_expert(CollectiveOp kind, Bytes size) const {
     return {kind, {GroupAxis::plane, s_.experts.tensor, 1}, Stream::ep, size};
@@ -71,7 +71,7 @@ class ExpertComms {
     const bool gathers = s_.experts.tensor > 1 && s_.experts.cuts_tokens;
     const auto to_experts = [&](std::vector<OpComm>& list, OpId at) {
       if (s_.experts.ranks > 1) {
-        list.push_back({at, over_experts(CollectiveOp::all_to_all, there)});
+        list.push_back({at, over_experts(CollectiveOp::all_to_all, there, s_.experts.layer)});
       }
       if (gathers) {
         list.push_back({at, inside_expert(CollectiveOp::all_gather, s_.experts.tensor * there)});
@@ -84,7 +84,7 @@ class ExpertComms {
                                s_.experts.tensor * elements * Bytes{models::size_of(dtype)})});
       }
       if (s_.experts.ranks > 1) {
-        list.push_back({at, over_experts(CollectiveOp::all_to_all, back)});
+        list.push_back({at, over_experts(CollectiveOp::all_to_all, back, -s_.experts.layer)});
       }
     };
     to_experts(comms_.after_forward, dispatch);

@@ -12,6 +12,15 @@ std::string_view name_of(Dispatch dispatch) {
   return kNames[static_cast<std::size_t>(dispatch)];
 }
 
+double capacity_factor(const ExpertParallel& experts) {
+  return has_capacity(experts.routing.kind) ? experts.routing.capacity_factor : 0;
+}
+
+bool is_unbalanced(const ExpertParallel& experts) {
+  return experts.ranks > 1 && experts.routing.load != models::RoutingLoad::uniform &&
+         capacity_factor(experts) == 0;
+}
+
 int expert_tensor(const Strategy& s) { return s.experts.tensor > 0 ? s.experts.tensor : s.tensor; }
 
 std::int64_t plane_size(const Strategy& s) { return std::int64_t{s.tensor} * s.data * s.context; }

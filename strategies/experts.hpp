@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "models/dtype.hpp"
+#include "models/routing/routing.hpp"
 
 namespace tsim::strategies {
 
@@ -29,13 +30,19 @@ struct ExpertParallel {
   Dispatch dispatch = Dispatch::direct;
   std::optional<models::DType> dispatch_format{};  // of tokens on their way; none: as computed
   std::optional<models::DType> combine_format{};   // of results on their way back
-  double capacity_factor = 0;  // rows of each expert over its mean load; 0: as many as come
-  int chunks = 1;              // parts of the tokens, dispatched while others are computed
-  // of the model, for how many copies of a token travel: experts of a layer, experts and, if that
-  // is limited, nodes of a token
-  int experts = 1, chosen = 1, nodes = 0;
+  int chunks = 1;  // parts of the tokens, dispatched while others are computed
+  models::RoutingSpec routing{};
+  // of the model, for how many copies of a token travel: experts of a layer and of a token
+  int experts = 1, chosen = 1;
+  int nodes = 1;  // of the cluster, that the ranks of a group with all experts lie on
   bool operator==(const ExpertParallel&) const = default;
 };
+
+/// Rows of each expert's buffer over its mean load; 0: as many as come.
+double capacity_factor(const ExpertParallel& experts);
+/// Whether experts get different numbers of rows, so that ranks with different ones are told apart.
+/// Buffers of a capacity are computed whole.
+bool is_unbalanced(const ExpertParallel& experts);
 
 /// Ranks that split an expert.
 int expert_tensor(const Strategy& strategy);

@@ -182,6 +182,7 @@ FoldedAxes foldable_axes(const Strategy& strategy, bool causal,
                          const std::vector<StagePlan>& stages, const cost::Topology& topology,
                          cost::Router& router) {
   CommTable table(topology, router, strategy);
+  if (is_unbalanced(strategy.experts)) { return {}; }
   for (const FoldedAxes axes :
        {FoldedAxes{true, true}, FoldedAxes{true, false}, FoldedAxes{false, true}}) {
     if (axes.data && is_uneven(strategy, causal)) { continue; }

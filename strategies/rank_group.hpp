@@ -62,7 +62,9 @@ struct Communication {
   cost::CollectiveOp op{};
   RankGroup group;
   Stream stream{};
-  Bytes size;  // the whole buffer, or what one rank copies
+  Bytes size;     // the whole buffer, or what one rank copies
+  int layer = 0;  // of an exchange between experts' ranks whose messages differ: to the experts of
+                  // MoE layer n - 1 when n, from there when -n
   bool operator==(const Communication&) const = default;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 #include "models/stored_format.hpp"
 #include "strategies/expert_comms.hpp"
@@ -52,7 +53,9 @@ std::int64_t rows_of_expert(std::int64_t whole, const Sharding& s, bool apart) {
   const ExpertSharding& e = s.experts;
   const std::int64_t cut = std::int64_t{s.context} * (e.cuts_tokens ? s.tensor : 1);
   const std::int64_t senders = std::int64_t{e.ranks} * (e.cuts_tokens && !apart ? e.tensor : 1);
-  return part(whole * senders, cut);
+  const std::int64_t rows = part(whole * senders, cut);
+  if (apart || e.load == 1) { return rows; }
+  return std::max<std::int64_t>(1, std::llround(e.load * static_cast<double>(rows)));
 }
 
 std::int64_t resized(const Dim& dim, const Sharding& s, const Division& d) {

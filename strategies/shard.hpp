@@ -17,6 +17,8 @@ struct ExpertSharding {
   int tensor = 1;           // etp: ranks that split each one
   bool cuts_tokens = true;  // each tensor rank sends its part of the tokens only
   bool gathers = false;     // all tokens go to all ranks
+  double load = 1;          // rows of this rank's experts over the mean
+  int layer = 0;            // > 0: of the exchanges, the drawn one's number
   std::optional<models::DType> dispatch_format{}, combine_format{};  // on the wires
 };
 

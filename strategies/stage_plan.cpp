@@ -7,6 +7,7 @@
 #include "strategies/block_plan.hpp"
 #include "strategies/chunk_programs.hpp"
 #include "strategies/deal.hpp"
+#include "strategies/exchange.hpp"
 #include "strategies/fit_layers.hpp"
 #include "strategies/memory.hpp"
 #include "strategies/optimizers.hpp"
@@ -53,16 +54,49 @@ std::vector<BlockPlan> plans_of(const models::Block& block, const TensorSplit& s
   return plans;
 }
 
+bool has_experts(const models::Block& block) {
+  return std::ranges::any_of(
+      block.graph.ops, [](const models::Op& op) { return op.kind == models::OpKind::dispatch; });
+}
+
+/// What tells a rank from others of its stage; -1: nothing.
+struct Variant {
+  int rank = -1;
+  const ExpertDraws* draws = nullptr;
+};
+
+/// Splits of the block's copies: one for all, or one for each where experts are unlike.
+std::vector<TensorSplit> splits_of(const models::Block& block, const TensorSplit& split,
+                                   const Variant& variant, std::size_t first_layer) {
+  const bool drawn = variant.draws != nullptr && !variant.draws->layers.empty();
+  if (!drawn || !is_layer(block.kind) || !has_experts(block)) { return {split}; }
+  std::vector<TensorSplit> splits(static_cast<std::size_t>(block.count), split);
+  for (std::size_t i = 0; i < splits.size(); ++i) {
+    ExpertSharding& experts = splits[i].sharding.experts;
+    const std::size_t layer = first_layer + i;
+    experts.layer = static_cast<int>(layer) + 1;
+    experts.load = load_of(variant.draws->layers[layer], experts.ranks, variant.rank);
+  }
+  return splits;
+}
+
 Chain make_chain(const models::Model& model, const Strategy& strategy, const cost::Device& device,
-                 int context_rank = -1) {
+                 const Variant& variant = {}) {
   Chain chain;
-  const TensorSplit split = tensor_split(model, strategy, context_rank);
+  const TensorSplit split =
+      tensor_split(model, strategy, is_unbalanced(strategy.experts) ? -1 : variant.rank);
   int begin = 0;
+  std::size_t moe_layers = 0;
   for (const models::Block& block : model.blocks) {
-    chain.plans.push_back(plans_of(block, split, strategy, device));
-    chain.kinds.push_back(block.kind);
+    const auto splits = splits_of(block, split, variant, moe_layers);
+    moe_layers += is_layer(block.kind) && has_experts(block) ? splits.size() : 0;
+    const auto first = static_cast<int>(chain.plans.size());
+    for (const TensorSplit& of_copy : splits) {
+      chain.plans.push_back(plans_of(block, of_copy, strategy, device));
+      chain.kinds.push_back(block.kind);
+    }
     for (int copy = 0; copy < block.count; ++copy) {
-      chain.units.push_back(static_cast<int>(chain.plans.size()) - 1);
+      chain.units.push_back(splits.size() > 1 ? first + copy : first);
       chain.encoder_layers += block.kind == BlockKind::layer ? 1 : 0;
       const bool layer = is_layer(block.kind);
       chain.layer_of.push_back(layer ? static_cast<int>(chain.layer_begin.size()) : -1);
@@ -374,10 +408,11 @@ std::vector<std::vector<StagePlan>> plan_stages(const models::Model& model,
                                                 int micro_batches) {
   std::vector<Chain> chains;
   std::vector<Sums> sums;
-  const int variants = context_variants(strategy, model.config.causal);
+  const int variants = rank_variants(strategy, model.config.causal);
+  const ExpertDraws draws = draw_experts(model, strategy);
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
     const int rank = static_cast<int>(kind) % variants;
-    chains.push_back(make_chain(model, strategy, kinds[kind], variants > 1 ? rank : -1));
+    chains.push_back(make_chain(model, strategy, kinds[kind], {variants > 1 ? rank : -1, &draws}));
     sums.push_back(running_sums(layer_times(chains.back(), strategy)));
   }
   std::vector<Sums> by_stage;

@@ -62,7 +62,7 @@ std::vector<StagePlan> plan_stages(const models::Model& model, const Strategy& s
                                    const cost::Device& device);
 
 /// By kind of device: the stages' plans on it. Their layers, steps and memory are the same, times
-/// are not. Where context ranks differ (context_variants), each kind is listed once for each of
+/// are not. Where ranks of a stage differ (rank_variants), each kind is listed once for each of
 /// them, and `present` lists those. `present`: by stage, the kinds that its ranks sit on, of which
 /// the slowest sets the stage's pace when layers are balanced, and the one with least memory what
 /// they have to fit in. `micro_batches`: of one pipeline, for how many are in flight.

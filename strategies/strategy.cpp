@@ -42,6 +42,11 @@ std::string_view name_of(ContextAttention attention) {
   return "?";
 }
 
+int variant_of(const Strategy& s, int tensor, int replica, int variants) {
+  if (!is_unbalanced(s.experts)) { return replica % s.context % variants; }
+  return (tensor + s.tensor * replica) / expert_tensor(s) % s.experts.ranks;
+}
+
 bool is_uneven(const Strategy& s, bool causal) {
   return causal && s.context > 1 && !s.zigzag && s.context_attention == ContextAttention::ring;
 }

@@ -177,10 +177,14 @@ bool cuts_messages(const Strategy& strategy);
 constexpr int replica_count(const Strategy& s) { return s.data * s.context; }
 /// Whether context ranks have unequal work: those later in the sequence attend to more.
 bool is_uneven(const Strategy& strategy, bool causal);
-/// Plans that differ between context ranks: c of them, or 1.
-inline int context_variants(const Strategy& strategy, bool causal) {
+/// Plans that differ between ranks of a stage: by context rank, or by which experts a rank has, or
+/// 1. The two do not come together.
+inline int rank_variants(const Strategy& strategy, bool causal) {
+  if (is_unbalanced(strategy.experts)) { return strategy.experts.ranks; }
   return is_uneven(strategy, causal) ? strategy.context : 1;
 }
+/// Which of these a rank has.
+int variant_of(const Strategy& strategy, int tensor, int replica, int variants);
 
 /// t x c x d x p, and servers of their own.
 constexpr int world_size(const Strategy& s) {

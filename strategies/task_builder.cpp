@@ -92,6 +92,7 @@ TaskBuilder::TaskBuilder(const BuildInput& input)
   last_sync_.assign(slots, kNoTask);
   embedding_sync_.assign(slots, kNoTask);
   optimizer_step_.assign(slots, kNoTask);
+  table_.use(input.draws);
   host_pieces_.resize(slots);
 }
 
@@ -120,8 +121,9 @@ std::uint32_t TaskBuilder::kind_of(int stage, int replica, int tensor) const {
   if (kinds() == 1) { return 0; }
   const int rank = layout_.rank({tensor, replica, stage});
   const int kind = input_.topology.device_kind[index(rank)];
-  const int variants = input_.context_variants;
-  return static_cast<std::uint32_t>(kind * variants + replica % strategy_.context % variants);
+  const int variants = input_.rank_variants;
+  return static_cast<std::uint32_t>(kind * variants +
+                                    variant_of(strategy_, tensor, replica, variants));
 }
 
 const StagePlan& TaskBuilder::plan_on(std::size_t kind, int stage) const {

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "sim/input/read_routing.hpp"
+
 namespace tsim::sim {
 namespace {
 
@@ -20,7 +22,7 @@ std::optional<DType> read_format(const Place& place) {
 
 }  // namespace
 
-void read_experts(Reader& in, strategies::Strategy& strategy) {
+void read_experts(Reader& in, const std::filesystem::path& folder, strategies::Strategy& strategy) {
   strategies::ExpertParallel& e = strategy.experts;
   e.ranks = static_cast<int>(read_count(in.take("expert"), kDegree, e.ranks));
   e.tensor = static_cast<int>(read_count(in.take("expert_tensor"), kDegree, e.tensor));
@@ -30,8 +32,7 @@ void read_experts(Reader& in, strategies::Strategy& strategy) {
   e.dispatch = read_choice<Dispatch>(moe.take("dispatch"), kWays, e.dispatch);
   e.dispatch_format = read_format(moe.take("dispatch_format"));
   e.combine_format = read_format(moe.take("combine_format"));
-  e.capacity_factor = read_real(moe.take("capacity_factor"),
-                                {.least = 0.0, .most = 1000.0, .above = true}, e.capacity_factor);
+  e.routing = read_routing(moe.take("routing"), folder);
   moe.finish();
 }
 

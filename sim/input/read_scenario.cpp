@@ -12,12 +12,25 @@
 #include "sim/input/read_strategy.hpp"
 #include "sim/input/rules/check_scenario.hpp"
 #include "sim/input/suggest.hpp"
+#include "strategies/layout.hpp"
 
 namespace tsim::sim {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr std::array<std::string_view, 2> kFolds{"auto", "none"};
+
+/// Nodes that ranks with all experts lie on.
+int nodes_of_experts(const Scenario& s) {
+  if (s.model.moe.experts == 0) { return 1; }
+  const strategies::RankGroup group{strategies::GroupAxis::plane, s.strategy.experts.ranks,
+                                    expert_tensor(s.strategy)};
+  std::set<std::int32_t> nodes;
+  for (const int rank : strategies::Layout(s.strategy).ranks(group, 0, {})) {
+    nodes.insert(node_of(s.cluster.topology, rank));
+  }
+  return static_cast<int>(nodes.size());
+}
 
 /// Sizes that follow from the workload: the sequence in use and the padded vocabulary.
 void settle_model(Scenario& s) {
@@ -29,6 +42,7 @@ void settle_model(Scenario& s) {
   }
   s.strategy.experts.experts = static_cast<int>(std::max<std::int64_t>(1, s.model.moe.experts));
   s.strategy.experts.chosen = static_cast<int>(std::max<std::int64_t>(1, s.model.moe.top_k));
+  s.strategy.experts.nodes = nodes_of_experts(s);
   s.unpadded_vocab = s.model.vocab;
   s.model.vocab = padded_vocab(s.model.vocab, s.workload.vocab_multiple,
                                s.strategy.vocabulary_parallel ? s.strategy.tensor : 1);

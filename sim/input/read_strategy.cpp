@@ -146,7 +146,7 @@ Strategy read_strategy(const Place& strategy, const Place& precision,
   s.context_attention =
       read_choice<ContextAttention>(in.take("context_attention"), kAttentions, s.context_attention);
   s.zigzag = read_flag(in.take("zigzag"), s.zigzag);
-  read_experts(in, s);
+  read_experts(in, folder, s);
   read_pipeline(in, folder, s);
   read_slices(in.take("token_slices"), s);
   read_tensor_split(in, s);

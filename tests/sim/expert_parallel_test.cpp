@@ -145,11 +145,41 @@ TEST_CASE("on one rank all experts of each token are a dense MLP of their column
 
 TEST_CASE("a capacity below the mean computes and sends so much less") {
   sim::Scenario s = spread({1, 1, 8}, {8});
-  s.strategy.experts.capacity_factor = 0.25;  // three of four rows are dropped
+  s.strategy.experts.routing = {.kind = models::RoutingKind::top_k_capacity,
+                                .capacity_factor = 0.25};  // three of four rows are dropped
   const sim::Simulation run = run_scenario(s);
   for (const strategies::Task& task : run.graph.tasks) {
     if (task.stream != strategies::Stream::ep) { continue; }
     CHECK(run.graph.comms[task.work].payload == Bytes{512 * 2 * 512 * 2 / 4});
   }
   CHECK(run.timeline.makespan < run_scenario(spread({1, 1, 8}, {8})).timeline.makespan);
+}
+
+TEST_CASE("an expert that gets all tokens holds up the ranks whose experts get none") {
+  sim::Scenario s = spread({1, 1, 4}, {4});
+  s.strategy.experts.routing.load = models::RoutingLoad::histogram;
+  s.strategy.experts.routing.shares = {{1, 1, 0, 0, 0, 0, 0, 0}};  // both on the first rank
+  const sim::Simulation run = run_scenario(s);
+  REQUIRE(run.graph.ranks.size() == 4);
+  REQUIRE(run.draws.layers.size() == 4);
+  CHECK(load_of(run.draws.layers[0], 4, 0) == doctest::Approx(4));
+  CHECK(load_of(run.draws.layers[0], 4, 3) == doctest::Approx(0));
+  std::vector<double> busy(4, 0.0);
+  for (std::size_t t = 0; t < run.graph.tasks.size(); ++t) {
+    const strategies::Task& task = run.graph.tasks[t];
+    if (task.kind != strategies::TaskKind::compute) { continue; }
+    busy[task.place] += run.timeline.end[t] - run.timeline.start[t];
+  }
+  CHECK(busy[0] > busy[1]);
+  CHECK(busy[1] == doctest::Approx(busy[3]));
+  CHECK(run.timeline.makespan > run_scenario(spread({1, 1, 4}, {4})).timeline.makespan);
+}
+
+TEST_CASE("a drawn load is the same at every run, and another with another seed") {
+  sim::Scenario s = spread({1, 1, 8}, {8});
+  s.strategy.experts.routing.load = models::RoutingLoad::zipf;
+  const double once = run_scenario(s).timeline.makespan.value;
+  CHECK(run_scenario(s).timeline.makespan.value == once);
+  s.strategy.experts.routing.seed = 1;
+  CHECK(run_scenario(s).timeline.makespan.value != once);
 }

@@ -1,6 +1,7 @@
 // Rules of experts that are spread over ranks.
 #include <algorithm>
 
+#include "sim/input/read_routing.hpp"
 #include "sim/input/rules/check.hpp"
 #include "sim/input/rules/check_scenario.hpp"
 #include "sim/input/rules/divisors.hpp"
@@ -35,7 +36,7 @@ void check_dense(const Check& check) {
   if (e.ranks > 1) { fail("/strategy/expert", text(e.ranks)); }
   if (e.tensor > 0) { fail("/strategy/expert_tensor", text(e.tensor)); }
   const bool moe = e.dispatch != strategies::Dispatch::direct || e.dispatch_format ||
-                   e.combine_format || e.capacity_factor > 0;
+                   e.combine_format || e.routing != models::RoutingSpec{};
   if (moe) { fail("/strategy/moe", "an object"); }
 }
 
@@ -110,6 +111,9 @@ void check_beside(const Check& check) {
   if (!s.operators.empty()) { fail("/strategy/operators", "cuts", "nothing"); }
   if (s.async.through_servers) { fail("/strategy/data_parallel", "servers", "collectives"); }
   if (s.schedule == "terapipe") { fail("/strategy/schedule", "\"terapipe\"", "another schedule"); }
+  if (is_unbalanced(s.experts) && is_uneven(s, check.scenario.model.causal)) {
+    fail("/strategy/zigzag", "false", "true with an uneven routing");
+  }
   if (!spreads_experts(s)) { return; }
   if (s.zero.stage == 3) {
     fail("/strategy/zero", "3", "0, 1 or 2 with expert = " + text(s.experts.ranks));
@@ -141,6 +145,8 @@ void check_experts(const Check& check) {
   check_experts_divide(check);
   check_expert_ranks(check);
   check_columns(check);
+  check_routing(check.scenario.strategy.experts.routing, check.scenario.model,
+                "/strategy/moe/routing", check.problems);
   if (check.clean({"/workload"})) { check_token_parts(check); }
   if (check.clean({"/strategy"})) { check_beside(check); }
 }
