@@ -9,7 +9,6 @@
 #include "strategies/recompute.hpp"
 
 namespace tsim::sim {
-namespace {
 
 models::BuildOptions build_options(const Scenario& s) {
   return {.micro_batch = s.workload.micro_batch,
@@ -20,6 +19,8 @@ models::BuildOptions build_options(const Scenario& s) {
           .dropout = s.workload.dropout && s.workload.training,
           .loss = s.workload.training};
 }
+
+namespace {
 
 /// The strategy with "fit" solved, on the kind of device with least memory.
 strategies::Strategy solved(const Scenario& scenario, const models::Model& model) {
@@ -77,24 +78,64 @@ std::vector<std::vector<int>> with_variants(const std::vector<std::vector<int>>&
   return list;
 }
 
+/// Stages planned for every kind of device.
+struct Planned {
+  models::Model model;
+  strategies::Strategy strategy;  // with "fit" solved
+  int variants = 1;               // entries of by_kind for each kind of device
+  std::vector<strategies::StagePlan> stages;
+  std::vector<strategies::KindPlan> by_kind;
+};
+
+Planned planned(const Scenario& scenario) {
+  const cost::Topology& topology = scenario.cluster.topology;
+  Planned result;
+  result.variants = strategies::context_variants(scenario.strategy, scenario.model.causal);
+  const std::vector<cost::Device> kinds = repeated(scenario.cluster.devices, result.variants);
+  result.model = build_model(scenario.model, build_options(scenario));
+  result.strategy = solved(scenario, result.model);
+  const auto present = with_variants(
+      kinds_of_stages(strategies::Layout(result.strategy), topology.device_kind), result.variants);
+  auto plans = plan_stages(result.model, result.strategy, kinds, present,
+                           static_cast<int>(micro_batches(scenario)));
+  result.stages = slowest_plans(plans, present);
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    result.by_kind.push_back({std::move(plans[kind]), kinds[kind].reserved});
+  }
+  return result;
+}
+
 }  // namespace
+
+ScenarioPlan plan_scenario(const Scenario& scenario) {
+  Planned plan = planned(scenario);
+  cost::Router router(scenario.cluster.topology);
+  const strategies::BuildInput input{.strategy = plan.strategy,
+                                     .stages = plan.stages,
+                                     .topology = scenario.cluster.topology,
+                                     .router = router,
+                                     .micro_batches = static_cast<int>(micro_batches(scenario)),
+                                     .training = scenario.workload.training,
+                                     .folded = {},
+                                     .reserved = scenario.cluster.devices.front().reserved,
+                                     .kinds = plan.by_kind,
+                                     .context_variants = plan.variants};
+  ScenarioPlan result{.strategy = {},
+                      .stages = {},
+                      .order = iteration_order(input),
+                      .closed_form = closed_form_of(input, scenario)};
+  result.strategy = std::move(plan.strategy);
+  result.stages = std::move(plan.stages);
+  return result;
+}
 
 Simulation run_scenario(const Scenario& scenario) {
   const cost::Topology& topology = scenario.cluster.topology;
-  const int variants = strategies::context_variants(scenario.strategy, scenario.model.causal);
-  const std::vector<cost::Device> kinds = repeated(scenario.cluster.devices, variants);
+  Planned plan = planned(scenario);
+  const strategies::Strategy& strategy = plan.strategy;
   Simulation result;
-  result.model = build_model(scenario.model, build_options(scenario));
-  const strategies::Strategy strategy = solved(scenario, result.model);
-  const auto present =
-      with_variants(kinds_of_stages(strategies::Layout(strategy), topology.device_kind), variants);
-  auto plans = plan_stages(result.model, strategy, kinds, present,
-                           static_cast<int>(micro_batches(scenario)));
-  result.stages = slowest_plans(plans, present);
-  std::vector<strategies::KindPlan> by_kind;
-  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
-    by_kind.push_back({std::move(plans[kind]), kinds[kind].reserved});
-  }
+  result.model = std::move(plan.model);
+  result.stages = std::move(plan.stages);
   cost::Router router(topology);
   const bool steps = strategy.fidelity == strategies::Fidelity::steps;
   const bool in_collectives = !strategy.async.through_servers;
@@ -114,9 +155,9 @@ Simulation run_scenario(const Scenario& scenario) {
       .micro_batches = static_cast<int>(micro_batches(scenario) * static_cast<int>(pieces)),
       .training = scenario.workload.training,
       .folded = result.folded,
-      .reserved = kinds.front().reserved,
-      .kinds = by_kind,
-      .context_variants = variants,
+      .reserved = scenario.cluster.devices.front().reserved,
+      .kinds = plan.by_kind,
+      .context_variants = plan.variants,
       .slices = slices.stages};
   if (!in_collectives) {
     run_async(input, scenario, result);
