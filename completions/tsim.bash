@@ -46,11 +46,20 @@ _tsim() {
       | --with) COMPREPLY=(); return ;;
     --set | --trace-ranks | --micro-batch | --sequence) COMPREPLY=(); return ;;
     --nodes | --pcie | --nvlink | --nic) COMPREPLY=(); return ;;
+    --scenario) _tsim_files "$current" .json; return ;;
+    --db | --csv) _tsim_files "$current" ''; return ;;
+    --search) _tsim_words "$current" 'grid random pareto best'; return ;;
+    --objective) _tsim_words "$current" 'step_time tokens_per_second tokens_per_second_per_device
+        cost_per_million_tokens energy_per_token memory days'; return ;;
+    --as) _tsim_words "$current" 'megatron deepspeed torchtitan'; return ;;
+    --vary | --where | --samples | --seed | --top | --events | --price | --power | --tokens \
+      | --memory-margin | --step-time | --jobs | --global-batch) COMPREPLY=(); return ;;
   esac
 
   case $command:$current in
     :-*) _tsim_words "$current" '--help --version' ;;
-    :*) _tsim_words "$current" 'run models devices explain topo import net jobs synthesise calibrate' ;;
+    :*) _tsim_words "$current" 'run models devices explain topo import net jobs synthesise calibrate sweep
+        advise' ;;
     run:-*) _tsim_words "$current" '--help --json --trace --trace-ranks --set' ;;
     run:*) _tsim_files "$current" .json ;;
     models:*) _tsim_words "$current" '--help --json --names' ;;
@@ -97,6 +106,24 @@ _tsim() {
     explain:-*)
       _tsim_words "$current" '--help --micro-batch --sequence --device --dtype --fusion
         --flash-attention --no-dropout --json'
+      ;;
+    sweep:-*)
+      _tsim_words "$current" '--help --scenario --vary --where --set --search --objective --samples
+        --seed --top --events --price --power --tokens --memory-margin --step-time --db --jobs
+        --dry-run --tornado --pareto --csv --json'
+      ;;
+    sweep:*)
+      _tsim_files "$current" ''
+      ;;
+    advise:-*)
+      _tsim_words "$current" '--help --nodes --global-batch --sequence --as --top --jobs --set --json'
+      ;;
+    advise:*)
+      if [[ $previous == advise ]]; then
+        _tsim_words "$current" "$("${COMP_WORDS[0]}" models --names 2>/dev/null)"
+      else
+        _tsim_files "$current" .json
+      fi
       ;;
     topo:-*) _tsim_words "$current" '--help --pairs --paths --all --json --svg --dot --set' ;;
     topo:*) _tsim_files "$current" .json ;;

@@ -9,7 +9,6 @@
 #include "strategies/recompute.hpp"
 
 namespace tsim::sim {
-namespace {
 
 models::BuildOptions build_options(const Scenario& s) {
   return {.micro_batch = s.workload.micro_batch,
@@ -21,6 +20,8 @@ models::BuildOptions build_options(const Scenario& s) {
           .loss = s.workload.training,
           .capacity_factor = capacity_factor(s.strategy.experts)};
 }
+
+namespace {
 
 /// The strategy with "fit" solved, on the kind of device with least memory.
 strategies::Strategy solved(const Scenario& scenario, const models::Model& model) {
@@ -79,25 +80,66 @@ std::vector<std::vector<int>> with_variants(const std::vector<std::vector<int>>&
   return list;
 }
 
+/// Stages planned for every kind of device.
+struct Planned {
+  models::Model model;
+  strategies::Strategy strategy;  // with "fit" solved
+  int variants = 1;               // entries of by_kind for each kind of device
+  std::vector<strategies::StagePlan> stages;
+  std::vector<strategies::KindPlan> by_kind;
+};
+
+Planned planned(const Scenario& scenario) {
+  const cost::Topology& topology = scenario.cluster.topology;
+  Planned result;
+  result.variants = strategies::rank_variants(scenario.strategy, scenario.model.causal);
+  const std::vector<cost::Device> kinds = repeated(scenario.cluster.devices, result.variants);
+  result.model = build_model(scenario.model, build_options(scenario));
+  result.strategy = solved(scenario, result.model);
+  const auto present = with_variants(
+      kinds_of_stages(strategies::Layout(result.strategy), topology.device_kind), result.variants);
+  auto plans = plan_stages(result.model, result.strategy, kinds, present,
+                           static_cast<int>(micro_batches(scenario)));
+  result.stages = slowest_plans(plans, present);
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    result.by_kind.push_back({std::move(plans[kind]), strategies::rank_costs(kinds[kind])});
+  }
+  return result;
+}
+
 }  // namespace
+
+ScenarioPlan plan_scenario(const Scenario& scenario) {
+  Planned plan = planned(scenario);
+  cost::Router router(scenario.cluster.topology);
+  const strategies::BuildInput input{
+      .strategy = plan.strategy,
+      .stages = plan.stages,
+      .topology = scenario.cluster.topology,
+      .router = router,
+      .micro_batches = static_cast<int>(micro_batches(scenario)),
+      .training = scenario.workload.training,
+      .folded = {},
+      .costs = strategies::rank_costs(scenario.cluster.devices.front()),
+      .kinds = plan.by_kind,
+      .rank_variants = plan.variants};
+  ScenarioPlan result{.strategy = {},
+                      .stages = {},
+                      .order = iteration_order(input),
+                      .closed_form = closed_form_of(input, scenario)};
+  result.strategy = std::move(plan.strategy);
+  result.stages = std::move(plan.stages);
+  return result;
+}
 
 Simulation run_scenario(const Scenario& scenario) {
   const cost::Topology& topology = scenario.cluster.topology;
-  const int variants = strategies::rank_variants(scenario.strategy, scenario.model.causal);
-  const std::vector<cost::Device> kinds = repeated(scenario.cluster.devices, variants);
+  Planned plan = planned(scenario);
+  const strategies::Strategy& strategy = plan.strategy;
   Simulation result;
-  result.model = build_model(scenario.model, build_options(scenario));
-  const strategies::Strategy strategy = solved(scenario, result.model);
+  result.model = std::move(plan.model);
+  result.stages = std::move(plan.stages);
   result.draws = draw_experts(result.model, strategy);
-  const auto present =
-      with_variants(kinds_of_stages(strategies::Layout(strategy), topology.device_kind), variants);
-  auto plans = plan_stages(result.model, strategy, kinds, present,
-                           static_cast<int>(micro_batches(scenario)));
-  result.stages = slowest_plans(plans, present);
-  std::vector<strategies::KindPlan> by_kind;
-  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
-    by_kind.push_back({std::move(plans[kind]), strategies::rank_costs(kinds[kind])});
-  }
   cost::Router router(topology);
   const bool steps = strategy.fidelity == strategies::Fidelity::steps;
   const bool in_collectives = !strategy.async.through_servers;
@@ -117,9 +159,9 @@ Simulation run_scenario(const Scenario& scenario) {
       .micro_batches = static_cast<int>(micro_batches(scenario) * static_cast<int>(pieces)),
       .training = scenario.workload.training,
       .folded = result.folded,
-      .costs = strategies::rank_costs(kinds.front()),
-      .kinds = by_kind,
-      .rank_variants = variants,
+      .costs = strategies::rank_costs(scenario.cluster.devices.front()),
+      .kinds = plan.by_kind,
+      .rank_variants = plan.variants,
       .draws = &result.draws,
       .slices = slices.stages};
   if (!in_collectives) {

@@ -24,6 +24,19 @@ struct Simulation {
   std::optional<AsyncReport> async;        // of workers with parameter servers
 };
 
+/// How the scenario's model is built for its workload.
+models::BuildOptions build_options(const Scenario& scenario);
+
+/// What is known of a scenario before any event.
+struct ScenarioPlan {
+  strategies::Strategy strategy;              // with "fit" solved
+  std::vector<strategies::StagePlan> stages;  // on the slowest devices that each has
+  strategies::PipelineOrder order;
+  strategies::ClosedForm closed_form;
+};
+/// Of a scenario whose replicas meet in collectives and whose samples are whole.
+ScenarioPlan plan_scenario(const Scenario& scenario);
+
 /// Runs one iteration of `scenario`, which has been checked. Throws Stuck when tasks wait for each
 /// other for ever.
 Simulation run_scenario(const Scenario& scenario);

@@ -1,12 +1,11 @@
 #include "strategies/closed_form.hpp"
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
 #include "cost/collectives.hpp"
 #include "strategies/gradient_norm.hpp"
 #include "strategies/layout.hpp"
+#include "strategies/program_clock.hpp"
 #include "strategies/schedule.hpp"
 
 namespace tsim::strategies {
@@ -29,7 +28,11 @@ double fill_of_forwards(const PipelineShape& shape, const PhaseTimes& t) {
 class Estimator {
  public:
   explicit Estimator(const BuildInput& input)
-      : in_(input), layout_(input.strategy), schedule_(schedule_named(input.strategy.schedule)) {}
+      : in_(input),
+        layout_(input.strategy),
+        times_(input.topology, input.router),
+        clock_(input.strategy, times_, input.costs.host_collective),
+        schedule_(schedule_named(input.strategy.schedule)) {}
 
   ClosedForm run() {
     const Strategy& s = in_.strategy;
@@ -55,54 +58,12 @@ class Estimator {
   }
 
  private:
-  /// Layers ask for the same collectives over and over.
   Seconds collective(CollectiveOp op, const std::vector<int>& devices, Bytes size) {
-    const auto [at, added] = known_.try_emplace({op, size, devices});
-    if (added) {
-      const auto plan =
-          plan_collective(op, algorithm_of(in_.strategy, op), devices, size, in_.router);
-      at->second = time_alone(plan, in_.topology, in_.router);
-    }
-    return at->second;
+    return times_.time(in_.strategy, op, devices, size);
   }
 
-  /// When a program's exits have ended, and when all that it sends has arrived.
-  struct Ends {
-    Seconds exits, all;
-  };
-  Ends ends_of(const Program& program, int stage) {
-    std::vector<Seconds> end(program.steps.size());
-    Seconds free;  // communications between replicas queue
-    Seconds host;  // has launched so far
-    Ends ends;
-    for (std::size_t i = 0; i < program.steps.size(); ++i) {
-      const Step& step = program.steps[i];
-      Seconds start = reads_input(step) ? Seconds{} : free;
-      for (const int before : step.after) {
-        start = std::max(start, end[static_cast<std::size_t>(before)]);
-      }
-      end[i] = start + (step.is_comm ? comm_time(step, stage) : step.duration);
-      host += host_time(step);
-      if (!step.is_comm) { end[i] = std::max(end[i], host); }
-      if (!reads_input(step)) { free = end[i]; }
-      ends.all = std::max(ends.all, end[i]);
-    }
-    for (const int exit : program.exits) {
-      ends.exits = std::max(ends.exits, end[static_cast<std::size_t>(exit)]);
-    }
-    return ends;
-  }
-
-  Seconds host_time(const Step& step) const {
-    return step.is_comm && !is_copy(step.comm.group.axis) ? in_.costs.host_collective : step.host;
-  }
-
-  Seconds program_time(const Program& program, int stage) { return ends_of(program, stage).exits; }
-
-  Seconds comm_time(const Step& step, int stage) {
-    std::vector<int> devices = layout_.ranks(step.comm.group, 0, {0, 0, stage});
-    if (step.comm.op == CollectiveOp::send_recv) { devices.push_back(devices.front()); }
-    return collective(step.comm.op, devices, step.comm.size);
+  Seconds program_time(const Program& program, int stage) {
+    return clock_.times_of(program, stage).exits;
   }
 
   /// Phases of one micro-batch through a stage: all its chunks, or one of two copies.
@@ -189,8 +150,8 @@ class Estimator {
     const Bytes element{size_of(s.precision.reduction)};
     Seconds host = clock.now;
     for (const Step& step : last.steps) {
-      clock.now += step.is_comm ? comm_time(step, stage) : step.duration;
-      host += host_time(step);
+      clock.now += step.is_comm ? clock_.comm_time(step, stage) : step.duration;
+      host += clock_.host_time(step);
       if (!step.is_comm) { clock.now = std::max(clock.now, host); }
       if (step.bucket == 0) { continue; }
       clock.free =
@@ -207,7 +168,7 @@ class Estimator {
     for (const ChunkPlan& chunk : in_.stages[static_cast<std::size_t>(stage)].chunks) {
       const Program& last = split ? chunk.last_weight_grad : chunk.last_backward;
       if (sends_in_programs(s)) {
-        const Ends ends = ends_of(last, stage);
+        const StepTimes ends = clock_.times_of(last, stage);
         clock.free = std::max(clock.free, clock.now + ends.all);
         clock.now += ends.exits;
       } else {
@@ -251,8 +212,9 @@ class Estimator {
 
   const BuildInput& in_;
   Layout layout_;
+  CollectiveTimes times_;
+  ProgramClock clock_;
   const Schedule* schedule_;
-  std::map<std::tuple<CollectiveOp, Bytes, std::vector<int>>, Seconds> known_;
 };
 
 }  // namespace

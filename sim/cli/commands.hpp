@@ -25,6 +25,8 @@ int jobs_command(const JobsOptions& options, std::ostream& out, std::ostream& er
 int import_command(const ImportOptions& options, std::ostream& out, std::ostream& err);
 int calibrate_command(const CalibrateOptions& options, std::ostream& out, std::ostream& err);
 int validate_command(const ValidateOptions& options, std::ostream& out, std::ostream& err);
+int advise_command(const AdviseOptions& options, std::ostream& out, std::ostream& err);
+int sweep_command(const SweepOptions& options, std::ostream& out, std::ostream& err);
 int synthesise_command(const SynthesiseOptions& options, std::ostream& out, std::ostream& err);
 
 }  // namespace tsim::cli

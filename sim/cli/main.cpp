@@ -36,6 +36,8 @@ struct Dispatch {
   int operator()(const ValidateOptions& options) const {
     return validate_command(options, out, err);
   }
+  int operator()(const AdviseOptions& options) const { return advise_command(options, out, err); }
+  int operator()(const SweepOptions& options) const { return sweep_command(options, out, err); }
   int operator()(const SynthesiseOptions& options) const {
     return synthesise_command(options, out, err);
   }

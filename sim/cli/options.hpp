@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -154,6 +155,32 @@ struct ValidateOptions {
   bool operator==(const ValidateOptions&) const = default;
 };
 
+/// A search: of a spec, of flags, or the results of one that are shown.
+struct SweepOptions {
+  std::vector<std::string> words;  // SPEC, or show DATABASE
+  std::string scenario;
+  std::vector<std::string> vary, where, settings, objectives;
+  std::string search, step_time;
+  std::optional<std::int64_t> top, events, samples, seed;
+  std::optional<double> price, power, tokens, memory_margin;
+  std::filesystem::path database, csv;
+  int jobs = 1;
+  bool dry_run = false, tornado = false, pareto = false, json = false;
+  bool operator==(const SweepOptions&) const = default;
+};
+
+/// The best strategies for a model on a cluster.
+struct AdviseOptions {
+  std::string model, cluster;
+  std::int64_t global_batch = 512, sequence = 0, nodes = 0;  // 0: the model's, the cluster's
+  std::string as;  // of another program: megatron, deepspeed or torchtitan; empty: none
+  std::int64_t top = 3;
+  int jobs = 1;
+  std::vector<std::string> settings;  // of the scenario
+  bool json = false;
+  bool operator==(const AdviseOptions&) const = default;
+};
+
 /// Nothing to do but to print `text`: help, the version (status 0), or what is wrong with the
 /// command line (status 2, for stderr).
 struct Message {
@@ -162,9 +189,10 @@ struct Message {
   bool operator==(const Message&) const = default;
 };
 
-using Command = std::variant<Message, RunOptions, ModelsOptions, DevicesOptions, ExplainOptions,
-                             TopoOptions, ImportOptions, NetOptions, JobsOptions, SynthesiseOptions,
-                             CalibrateOptions, ValidateOptions>;
+using Command =
+    std::variant<Message, RunOptions, ModelsOptions, DevicesOptions, ExplainOptions, TopoOptions,
+                 ImportOptions, NetOptions, JobsOptions, SynthesiseOptions, CalibrateOptions,
+                 ValidateOptions, SweepOptions, AdviseOptions>;
 
 /// What the command line (without the program's name) asks for. Never throws on a wrong one.
 Command parse_options(const std::vector<std::string>& arguments);

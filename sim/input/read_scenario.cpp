@@ -54,8 +54,12 @@ std::vector<std::string> read_texts(const Place& place) {
   return texts;
 }
 
+/// Whether the rules between a scenario's parts are looked at.
+enum class Rules : std::uint8_t { kept, open };
+
 /// One scenario; only whole when no problem was found.
-Scenario read_one(const Json& document, const fs::path& file, Problems& problems) {
+Scenario read_one(const Json& document, const fs::path& file, Problems& problems,
+                  Rules rules = Rules::kept) {
   const Source source{.problems = &problems};
   Reader in(Place{&document, "", &source});
   if (!in.readable()) { return {}; }
@@ -76,12 +80,21 @@ Scenario read_one(const Json& document, const fs::path& file, Problems& problems
   s.allowance = read_real(in.take("memory_allowance"), {.least = 0.0, .most = 1.0}, 0.0);
   in.take("compare");
   in.finish();
-  check_scenario(s, stated_devices(cluster, problems), problems);
-  check_async(s, problems);
-  check_slices(s, problems);
+  if (rules == Rules::kept) {
+    check_scenario(s, stated_devices(cluster, problems), problems);
+    check_async(s, problems);
+    check_slices(s, problems);
+  }
   if (problems.empty()) {
     s.cluster = build_cluster(std::move(cluster), cluster_place);
-    check_hosts(s, problems);
+    if (rules == Rules::kept) { check_hosts(s, problems); }
+  }
+  if (rules == Rules::open && (stage_order.by_topology || !s.strategy.stage_places.empty())) {
+    problems.add({.path = "/strategy/stage_order",
+                  .found = "an order of the stages",
+                  .expected = "nothing where degrees are yet to be chosen",
+                  .hint = {},
+                  .file = {}});
   }
   if (s.strategy.schedule == "terapipe" && s.cluster.devices.size() > 1) {
     cluster_place.fail("several kinds of device", "one with schedule \"terapipe\"");
@@ -90,7 +103,7 @@ Scenario read_one(const Json& document, const fs::path& file, Problems& problems
   if (problems.empty()) {
     settle_model(s);
     settle_stage_order(stage_order, s);
-    warn_of_doubtful(s, problems);
+    if (rules == Rules::kept) { warn_of_doubtful(s, problems); }
   }
   s.warnings = problems.warnings();
   return s;
@@ -162,6 +175,10 @@ ScenarioFile read_scenario_text(std::string_view text, const fs::path& file,
   }
   if (!problems.empty()) { throw InputErrors(file.string(), problems.errors()); }
   return result;
+}
+
+Scenario read_open_scenario(const Json& document, const fs::path& file, Problems& problems) {
+  return read_one(document, file, problems, Rules::open);
 }
 
 ScenarioFile read_scenario_file(const fs::path& path, std::span<const std::string> overrides) {

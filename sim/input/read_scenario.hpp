@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "sim/input/input_error.hpp"
+#include "sim/input/read_document.hpp"
 #include "sim/scenario.hpp"
 
 namespace tsim::sim {
@@ -19,5 +20,11 @@ ScenarioFile read_scenario_file(const std::filesystem::path& path,
 /// The same from text; `file` names it in messages, other files are looked for beside it.
 ScenarioFile read_scenario_text(std::string_view text, const std::filesystem::path& file,
                                 std::span<const std::string> overrides = {});
+
+/// The scenario of a document whose degrees, batches and the like are yet to be chosen: what each
+/// part says has to be right, the rules between them are not looked at. Only whole when nothing was
+/// added to `problems`.
+Scenario read_open_scenario(const Json& document, const std::filesystem::path& file,
+                            Problems& problems);
 
 }  // namespace tsim::sim

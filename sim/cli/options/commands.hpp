@@ -16,5 +16,7 @@ Added add_import(CLI::App& app);
 Added add_synthesise(CLI::App& app);
 Added add_calibrate(CLI::App& app);
 Added add_validate(CLI::App& app);
+Added add_sweep(CLI::App& app);
+Added add_advise(CLI::App& app);
 
 }  // namespace tsim::cli

@@ -1,0 +1,309 @@
+#include "sim/sweep/search.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <utility>
+
+#include "sim/input/rules/check_scenario.hpp"
+
+namespace tsim::sim {
+namespace {
+
+/// Whether `a` is at least as good in all, and better in one.
+bool dominates(const std::vector<double>& a, const std::vector<double>& b) {
+  bool better = false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] > b[i]) { return false; }
+    better = better || a[i] < b[i];
+  }
+  return better;
+}
+
+bool before(const Answer& a, const Answer& b) {
+  return a.goals < b.goals || (a.goals == b.goals && a.point < b.point);
+}
+
+double slot(std::int64_t number) { return static_cast<double>(number); }
+
+}  // namespace
+
+void Counts::add(const Counts& more) {
+  points += more.points;
+  passed += more.passed;
+  legal += more.legal;
+  estimated += more.estimated;
+  planned += more.planned;
+  fitting += more.fitting;
+  for (const auto& [reason, count] : more.removed) { removed[reason] += count; }
+}
+
+void Best::add(Answer answer) {
+  if (front_) {
+    const auto worse = [&](const Answer& a) { return dominates(answer.goals, a.goals); };
+    if (std::ranges::any_of(answers_, [&](const Answer& a) {
+          return dominates(a.goals, answer.goals) || a.goals == answer.goals;
+        })) {
+      return;
+    }
+    std::erase_if(answers_, worse);
+  } else if (answers_.size() == top_) {
+    if (!before(answer, answers_.back())) { return; }
+    answers_.pop_back();
+  }
+  answers_.insert(std::ranges::upper_bound(answers_, answer, before), std::move(answer));
+}
+
+double Best::limit() const {
+  if (front_) { return std::numeric_limits<double>::infinity(); }
+  return answers_.size() < top_ ? bound_ : std::min(bound_, answers_.back().goals.front());
+}
+
+struct Searcher::Look {
+  bool bounded;
+  Best& best;
+  Counts& counts;
+  const std::function<void(const Answer&)>& each;
+};
+
+Searcher::Searcher(const SweepSpec& spec) : spec_(spec), space_(spec) {
+  const auto axis = [&](Field field) {
+    return std::ranges::find_if(spec_.axes, [field](const Axis& a) { return a.field == field; });
+  };
+  own_chunks_ = axis(Field::chunks) == spec_.axes.end();
+  const auto batch = axis(Field::global_batch);
+  bounded_cells_ = (batch == spec_.axes.end() || (batch->count() == 1 && !batch->formula)) &&
+                   std::ranges::none_of(spec_.axes, [](const Axis& a) {
+                     return a.formula && *a.field <= kLastBlockField;
+                   });
+}
+
+const Setting& Searcher::setting(std::uint64_t point) {
+  const std::uint64_t number = point / space_.setting_size();
+  if (number == setting_number_) { return setting_; }
+  setting_ = read_setting(spec_, space_.digits(point));
+  setting_number_ = number;
+  slots_ = setting_.slots;
+  if (setting_.estimator != nullptr) { base_ = choice_of(setting_.estimator->scenario()); }
+  devices_ = setting_.estimator == nullptr
+                 ? 0
+                 : static_cast<std::int64_t>(
+                       setting_.estimator->scenario().cluster.topology.devices.size());
+  return setting_;
+}
+
+void Searcher::remove(const std::string& reason, Counts& counts, std::uint64_t points) {
+  counts.removed[reason] += points;
+}
+
+/// The choice of a point; false where formulas or conditions remove it.
+bool Searcher::settle(std::uint64_t point, Choice& choice, Counts& counts) {
+  for (std::size_t a = spec_.axes.size(); a-- > 0;) {
+    const Axis& axis = spec_.axes[a];
+    const std::uint64_t count = axis.count();
+    const auto digit = static_cast<std::size_t>(point % count);
+    point /= count;
+    if (axis.field && !axis.formula) { choice[*axis.field] = axis.numbers[digit]; }
+  }
+  for (std::size_t f = 0; f < kFields; ++f) { slots_[f] = slot(choice.values[f]); }
+  for (const Axis& axis : spec_.axes) {
+    if (!axis.formula) { continue; }
+    const double value = axis.formula->value(slots_);
+    if (!(value >= 1 && value <= 1e9) || value != std::floor(value)) {
+      remove("/vary" + axis.pointer + ": " + axis.formula->text() + " is no whole number", counts);
+      return false;
+    }
+    choice[*axis.field] = static_cast<std::int64_t>(value);
+    slots_[static_cast<std::size_t>(*axis.field)] = value;
+  }
+  const Choice& c = choice;
+  slots_[kFields + static_cast<std::size_t>(Known::micro_batches)] =
+      slots_[static_cast<std::size_t>(Field::global_batch)] /
+      slot(c[Field::micro_batch] * c[Field::data]);
+  slots_[kFields + static_cast<std::size_t>(Known::replicas)] =
+      slot(c[Field::data] * c[Field::context]);
+  const auto broken = std::ranges::find_if(
+      spec_.where, [&](const Condition& where) { return !where.holds(slots_); });
+  if (broken == spec_.where.end()) { return true; }
+  remove("where " + broken->text(), counts);
+  return false;
+}
+
+/// The rules that most points break, quickly, then all of them.
+bool Searcher::legal(const Choice& c, Counts& counts) {
+  Estimator& estimator = *setting_.estimator;
+  const Scenario& s = estimator.scenario();
+  const auto fails = [&](bool broken, const char* reason) {
+    if (broken) { remove(reason, counts); }
+    return broken;
+  };
+  const std::int64_t t = c[Field::tensor];
+  const std::int64_t layers = layer_count(s.model);
+  const std::int64_t parts = c[Field::pipeline] * c[Field::chunks];
+  const bool over = spec_.most_devices > 0 && devices_ > spec_.most_devices;
+  if (fails(over, "limits: more devices") ||
+      fails(ranks(c) != devices_, "tensor*context*pipeline*data is not the devices") ||
+      fails(s.model.heads % t != 0, "tensor does not divide the attention heads") ||
+      fails(s.model.ffn % t != 0, "tensor does not divide ffn") ||
+      fails(c[Field::global_batch] % (c[Field::micro_batch] * c[Field::data]) != 0,
+            "micro_batch*data does not divide global_batch") ||
+      fails(parts > layers && schedule_of(c).placement != strategies::Placement::bidirectional,
+            "more stages and chunks than layers") ||
+      fails(s.strategy.split == strategies::LayerSplit::even && layers % parts != 0 &&
+                schedule_of(c).placement != strategies::Placement::bidirectional,
+            "stages and chunks do not divide the layers") ||
+      fails(schedule_of(c).chunks > 0 && c[Field::chunks] != schedule_of(c).chunks,
+            "the schedule has another number of chunks")) {
+    return false;
+  }
+  Problems problems;
+  check_scenario(estimator.with(c), devices_, problems);
+  if (problems.empty()) { return true; }
+  const InputError& first = problems.errors().front();
+  remove("rule of " + first.path, counts);
+  return false;
+}
+
+/// The step time from which on a point is not among the best: all goals but memory grow with it.
+double Searcher::step_limit(const Best& best) const {
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  const Goal goal = spec_.goals.front();
+  if (goal == Goal::memory) { return kNone; }
+  const double one = goal_value(goal, spec_, setting_.estimator->scenario(), 1.0, 0);
+  const double limit = is_rate(goal) ? one / best.limit() : best.limit() / one;
+  return limit > 0 ? limit * (1 + 1e-12) : kNone;  // equal ones are told apart by their numbers
+}
+
+/// The choice of a point, and whether it breaks no rule.
+bool Searcher::allowed(std::uint64_t point, Choice& choice, Counts& counts) {
+  ++counts.points;
+  choice = base_;
+  if (!settle(point, choice, counts)) { return false; }
+  if (own_chunks_ && schedule_of(choice).chunks > 0) {
+    choice[Field::chunks] = schedule_of(choice).chunks;
+  }
+  if (!legal(choice, counts)) { return false; }
+  ++counts.legal;
+  return true;
+}
+
+void Searcher::look_at(std::uint64_t point, Look& look) {
+  Choice choice;
+  if (!allowed(point, choice, look.counts)) { return; }
+  Estimator& estimator = *setting_.estimator;
+  const auto estimate =
+      look.bounded ? estimator.estimate(choice, step_limit(look.best)) : estimator.estimate(choice);
+  if (!estimate) { return; }
+  ++look.counts.estimated;
+  look.counts.planned += estimate->composed ? 0 : 1;
+  judge({point, choice, *estimate, {}}, look);
+}
+
+void Searcher::judge(Answer answer, Look& look) {
+  const Scenario& s = setting_.estimator->scenario();
+  Estimate& e = answer.estimate;
+  const auto memory = static_cast<double>(e.memory);
+  answer.goals.reserve(spec_.goals.size());
+  for (const Goal goal : spec_.goals) {
+    answer.goals.push_back(goal_value(goal, spec_, s, e.step, memory));
+  }
+  const double capacity = to_double(s.cluster.devices.front().memory);
+  e.fits = e.fits && memory <= capacity * (1 - spec_.memory_margin);
+  if (look.each) { look.each(answer); }
+  if (!e.fits) {
+    remove("does not fit in memory", look.counts);
+  } else if (spec_.most_step > 0 && e.step > spec_.most_step) {
+    remove("limits: step_time", look.counts);
+  } else {
+    ++look.counts.fitting;
+    look.best.add(std::move(answer));
+  }
+}
+
+/// Whether no point of the cell of `point` can be among the best.
+bool Searcher::passes_over(std::uint64_t point, const Best& best) {
+  if (!bounded_cells_ || best.limit() == std::numeric_limits<double>::infinity()) { return false; }
+  Choice choice = base_;
+  const std::vector<std::size_t> digits = space_.digits(point);
+  for (std::size_t a = 0; a < digits.size(); ++a) {
+    const Axis& axis = spec_.axes[a];
+    if (axis.field && !axis.formula) { choice[*axis.field] = axis.numbers[digits[a]]; }
+  }
+  const Scenario& s = setting_.estimator->scenario();
+  const std::int64_t t = choice[Field::tensor];
+  if (s.model.heads % t != 0 || s.model.ffn % t != 0) { return false; }
+  choice[Field::pipeline] = 1;
+  choice[Field::chunks] = 1;
+  choice[Field::data] = 1;
+  choice[Field::zero] = 0;
+  Problems problems;
+  check_scenario(setting_.estimator->with(choice), 0, problems);
+  if (!problems.empty()) { return false; }
+  return setting_.estimator->least_step(choice, devices_) >= step_limit(best);
+}
+
+void Searcher::range(const Range& range, Best& best, Counts& counts,
+                     const std::function<void(const Answer&)>& each) {
+  Look look{range.bounded, best, counts, each};
+  const std::uint64_t size = space_.cell_size();
+  for (std::uint64_t point = range.first; point < range.last;) {
+    const std::uint64_t end = std::min(range.last, (point / size + 1) * size);
+    if (setting(point).estimator == nullptr) {
+      remove(setting_.refusal, counts, end - point);
+      counts.points += end - point;
+      point = end;
+    } else if (range.bounded && passes_over(point, best)) {
+      counts.points += end - point;
+      counts.passed += end - point;
+      point = end;
+    } else {
+      for (; point < end; ++point) { look_at(point, look); }
+    }
+  }
+}
+
+void Searcher::count(const Range& range, Counts& counts) {
+  const std::uint64_t size = space_.setting_size();
+  for (std::uint64_t point = range.first; point < range.last;) {
+    const std::uint64_t end = std::min(range.last, (point / size + 1) * size);
+    if (setting(point).estimator == nullptr) {
+      remove(setting_.refusal, counts, end - point);
+      counts.points += end - point;
+      point = end;
+    }
+    Choice choice;
+    for (; point < end; ++point) { allowed(point, choice, counts); }
+  }
+}
+
+void Searcher::points(std::span<const std::uint64_t> points, Best& best, Counts& counts,
+                      const std::function<void(const Answer&)>& each) {
+  Look look{false, best, counts, each};
+  for (const std::uint64_t point : points) {
+    if (setting(point).estimator == nullptr) {
+      ++counts.points;
+      remove(setting_.refusal, counts);
+    } else {
+      look_at(point, look);
+    }
+  }
+}
+
+std::vector<std::uint64_t> random_points(std::uint64_t size, std::int64_t samples,
+                                         std::int64_t seed) {
+  std::mt19937_64 random(static_cast<std::uint64_t>(seed));
+  std::vector<std::uint64_t> points;
+  if (static_cast<std::uint64_t>(samples) >= size) {
+    for (std::uint64_t p = 0; p < size; ++p) { points.push_back(p); }
+    return points;
+  }
+  points.reserve(static_cast<std::size_t>(samples));
+  for (int round = 0; round < 64 && points.size() < static_cast<std::size_t>(samples); ++round) {
+    while (points.size() < static_cast<std::size_t>(samples)) { points.push_back(random() % size); }
+    std::ranges::sort(points);
+    points.erase(std::unique(points.begin(), points.end()), points.end());
+  }
+  return points;
+}
+
+}  // namespace tsim::sim

@@ -1,0 +1,156 @@
+#include "strategies/part_plan.hpp"
+
+#include <algorithm>
+
+#include "strategies/chunk_programs.hpp"
+#include "strategies/memory.hpp"
+#include "strategies/optimizers.hpp"
+#include "strategies/recompute.hpp"
+#include "strategies/tensor/shard_block.hpp"
+
+namespace tsim::strategies {
+namespace {
+
+using models::BlockKind;
+
+/// Which blocks come before the layers, are them, and come after: whether there is one kind.
+bool one_kind(const models::Model& model) {
+  const auto layers = std::ranges::count(model.blocks, BlockKind::layer, &models::Block::kind);
+  const auto others = std::ranges::count_if(model.blocks, [](const models::Block& b) {
+    return b.kind == BlockKind::decoder_layer || b.kind == BlockKind::decoder_embedding;
+  });
+  return layers == 1 && others == 0;
+}
+
+double unit_time(const BlockPlan& plan) {
+  Seconds sum;
+  for (const auto* pieces : {&plan.forward, &plan.backward}) {
+    for (const Piece& piece : *pieces) { sum += piece.on_device; }
+  }
+  return sum.value;
+}
+
+std::vector<const BlockPlan*> blocks_of(const PartBlocks& blocks, const PartForm& form) {
+  std::vector<const BlockPlan*> list;
+  list.reserve(static_cast<std::size_t>(form.layers) + blocks.before.size() + blocks.after.size());
+  if (form.first) {
+    for (const BlockPlan& b : blocks.before) { list.push_back(&b); }
+  }
+  list.insert(list.end(), static_cast<std::size_t>(form.layers), &blocks.layer);
+  if (form.last) {
+    for (const BlockPlan& b : blocks.after) { list.push_back(&b); }
+  }
+  return list;
+}
+
+/// Pieces of a message that arrive on each rank of the tensor group are put together
+/// [arXiv:2104.04473, sec. 4.1].
+void gather_first(Phase phase, Bytes size, int tensor, std::vector<Piece>& pieces) {
+  const Communication gather{
+      cost::CollectiveOp::all_gather, {GroupAxis::tensor, tensor}, Stream::tp, size};
+  pieces.insert(pieces.begin(), comm_piece(PieceKind::comm, phase, gather));
+}
+
+/// The ends of a part whose messages are cut over the tensor group.
+struct Ends {
+  BlockPlan first, last;
+};
+
+/// Copies of the end blocks with their gathers, set in `list`.
+void gather_messages(const PartForm& form, const Strategy& s, const BlockPlan& before, Ends& ends,
+                     std::vector<const BlockPlan*>& list) {
+  if (!cuts_messages(s) || s.tensor == 1 || (form.first && form.last)) { return; }
+  if (!form.first) {
+    ends.first = *list.front();
+    gather_first(Phase::forward, before.output + before.memory, s.tensor, ends.first.forward);
+    list.front() = &ends.first;
+  }
+  if (!form.last) {
+    ends.last = *list.back();
+    const Bytes size = ends.last.output + ends.last.memory;
+    gather_first(Phase::backward, size, s.tensor, ends.last.backward);
+    gather_first(Phase::input_grad, size, s.tensor, ends.last.input_grad);
+    list.back() = &ends.last;
+  }
+}
+
+void add_memory(const BlockPlan& b, ChunkPlan& chunk) {
+  chunk.activations += b.activations;
+  chunk.logits += b.logits;
+  chunk.weight_activations += b.weight_activations;
+  chunk.weight_logits += b.weight_logits;
+  chunk.forward_workspace = std::max(chunk.forward_workspace, b.forward_workspace);
+  chunk.backward_workspace = std::max(chunk.backward_workspace, b.backward_workspace);
+  if (b.output.value > 0) { chunk.output = b.output + b.memory; }
+}
+
+}  // namespace
+
+std::optional<PartBlocks> plan_blocks(const models::Model& model, const Strategy& strategy,
+                                      const cost::Device& device) {
+  if (recompute_differs(strategy) || strategy.recompute_method != RecomputeMethod::every ||
+      !one_kind(model)) {
+    return std::nullopt;
+  }
+  const TensorSplit split = tensor_split(model, strategy);
+  PartBlocks blocks;
+  bool shared = false;
+  for (const models::Block& block : model.blocks) {
+    BlockPlan plan = plan_block(block, split, strategy, device);
+    shared = shared || !plan.shared.empty();
+    if (block.kind == BlockKind::layer) {
+      blocks.layers = block.count;
+      blocks.layer = std::move(plan);
+    } else {
+      auto& others = blocks.layers == 0 ? blocks.before : blocks.after;
+      others.insert(others.end(), static_cast<std::size_t>(block.count), plan);
+    }
+  }
+  return shared ? std::nullopt : std::optional(std::move(blocks));
+}
+
+std::vector<double> layer_times(const PartBlocks& blocks) {
+  std::vector<double> times(static_cast<std::size_t>(blocks.layers), 0.0);
+  for (const BlockPlan& b : blocks.before) { times.front() += unit_time(b); }
+  for (double& time : times) { time += unit_time(blocks.layer); }
+  for (const BlockPlan& b : blocks.after) { times.back() += unit_time(b); }
+  return times;
+}
+
+StagePlan plan_part(const PartBlocks& blocks, const PartForm& form, const Strategy& strategy,
+                    const cost::Device& device) {
+  std::vector<const BlockPlan*> list = blocks_of(blocks, form);
+  StagePlan stage;
+  stage.chunks.resize(1);
+  ChunkPlan& chunk = stage.chunks.front();
+  chunk.layers = form.layers;
+  chunk.embedding = form.first;
+  chunk.head = form.last;
+  std::size_t embedding_user = list.size();  // the first one, whose backward is the last
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const BlockPlan& b = *list[i];
+    add_memory(b, chunk);
+    stage.elements += b.weights.own;
+    stage.whole += b.weights.small;
+    add(stage.shapes, b.shapes);
+    if (b.weights.embedding > 0) { embedding_user = std::min(embedding_user, i); }
+  }
+  if (embedding_user < list.size()) {
+    stage.embedding_elements = list[embedding_user]->weights.embedding;
+    stage.elements += stage.embedding_elements;
+    add(stage.shapes, {.products = {}, .tables = list[embedding_user]->word_embedding});
+  }
+  Ends ends;
+  gather_messages(form, strategy, blocks.layer, ends, list);  // a layer is before every other part
+  std::vector<ChunkBlock> chunk_blocks;
+  chunk_blocks.reserve(list.size());
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    chunk_blocks.push_back({list[i], i == embedding_user, {}});
+  }
+  add_programs(chunk_blocks, strategy, device, chunk);
+  stage.optimizer = optimizer_time(share_of({stage.elements, stage.shapes}, state_shards(strategy)),
+                                   strategy, device);
+  return stage;
+}
+
+}  // namespace tsim::strategies
