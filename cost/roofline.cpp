@@ -121,21 +121,6 @@ bool moves_the_same(const models::Kernel& kernel, const Subject& subject) {
   return kernel.cls == OpClass::contraction || (ratio > 0.8 && ratio < 1.25);
 }
 
-/// What groups of few rows lose against one product of all their rows: the points of the tiles that
-/// lie outside the groups.
-double group_loss(const models::Kernel& k, const Device& device) {
-  return gemm_efficiency(device.gemm, 1, k.batch * k.m, k.n, k.k) /
-         gemm_efficiency(device.gemm, k.batch, k.m, k.n, k.k);
-}
-
-/// The ideal time of all groups, each with a weight of its own, and the measured ratio of one
-/// product of their rows.
-Seconds grouped_time(const models::Kernel& k, double ratio, const Device& device) {
-  const Seconds arithmetic = k.flops / matrix_rate(device, k.dtype) * group_loss(k, device);
-  const Seconds memory = k.bytes / device.memory_bandwidth;
-  return ratio * (std::max(arithmetic, memory) + device.launch);
-}
-
 }  // namespace
 
 FlopsPerSecond matrix_rate(const Device& device, DType dtype) {
@@ -165,9 +150,6 @@ KernelTime kernel_lookup(const models::Kernel& kernel, const Device& device) {
   const std::optional<FoundRatio> found =
       subject ? found_for(*subject, *device.measured) : std::nullopt;
   if (!found) { return {roofline_time(kernel, device), Origin::roofline}; }
-  if (kernel.kind == OpKind::grouped_matmul) {
-    return {grouped_time(kernel, found->ratio, device), std::max(found->origin, Origin::fitted)};
-  }
   if (moves_the_same(kernel, *subject)) {
     return {found->ratio * *smooth_time(*subject, device), found->origin};
   }

@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <memory>
-
 using namespace tsim;
 using namespace tsim::literals;
 using cost::Device;
@@ -129,26 +127,4 @@ TEST_CASE("groups of whole tiles take the time of one product of all their rows"
   tiles.m = 128;
   tiles.flops = 8 * groups.flops;
   CHECK(kernel_time(groups, d).value == doctest::Approx(kernel_time(tiles, d).value));
-}
-
-TEST_CASE("groups take the measured ratio of one product of all their rows") {
-  // 4 x 256 rows: the point of 1024 x 1024 x 1024 took twice its smooth time.
-  Device d = device();
-  const Kernel whole = product(1024);
-  const double smooth = 2.0 * 1024 * 1024 * 1024 / 100e12 + 3e-6;
-  cost::Measured measured;
-  cost::MeasuredPoint point;
-  point.shape = {1024, 1024, 1024, 1, 1};
-  point.median = point.low = point.high = Seconds{2 * smooth};
-  cost::add_point(measured, {cost::PointKind::gemm, DType::fp16, 0}, point);
-  cost::index_points(measured, d);
-  d.measured = std::make_shared<const cost::Measured>(measured);
-  CHECK(kernel_time(whole, d).value == doctest::Approx(2 * smooth));
-  Kernel groups = whole;
-  groups.kind = OpKind::grouped_matmul;
-  groups.batch = 4;
-  groups.m = 256;
-  groups.bytes = Bytes{0};
-  d.gemm = {.tile_m = 128, .tile_n = 256, .units = 32};  // one wave either way
-  CHECK(kernel_time(groups, d).value == doctest::Approx(2 * smooth));
 }
