@@ -46,8 +46,11 @@ struct Device {
   double gemm_bandwidth = 1.0;           // the same, matrix products that are bound by memory
   Seconds launch;       // start of a kernel on the device, not overlapped with the one before it
   Seconds host_launch;  // host time to issue one kernel: 1 / launch rate; 0 when a graph replays
-  Bytes reserved;       // context and libraries: memory a program never gets
-  std::string path;     // the file it was read from
+  Seconds host_collective;      // host time to issue a communication, its framework's included
+  double overlap_slowdown = 0;  // a kernel takes 1 + this times as long while a collective runs
+                                // beside it on the same device
+  Bytes reserved;               // context and libraries: memory a program never gets
+  std::string path;             // the file it was read from
   std::shared_ptr<const Measured> measured;  // what was timed on it; null: nothing
 };
 

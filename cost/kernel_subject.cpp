@@ -105,6 +105,7 @@ std::optional<Subject> subject_of(const Kernel& k) {
   switch (k.kind) {
     case OpKind::matmul:
     case OpKind::attention_matmul: return k.m > 0 ? std::optional(product(k)) : std::nullopt;
+    case OpKind::grouped_matmul: return std::nullopt;
     case OpKind::flash_attention: return attention(k);
     case OpKind::layer_norm:
     case OpKind::rms_norm: return by_rows(PointKind::layernorm, k);

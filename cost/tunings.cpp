@@ -117,6 +117,20 @@ Tuning h200_pair() {
            row("Simple", {all_to_all}, {22, 0, kSimple, 22}, {0.818, 4000})}};
 }
 
+/// Kernels that send tokens to experts and bring results back, beside NCCL's.
+Tuning deepep_h800() {
+  std::vector<Regime> regimes =
+      h100_regimes({kRingLl, kRingLl128, kSimple, 0}, {kTreeLl, kTreeLl128, kSimple, 134}, 0.022);
+  for (const char* protocol : {"LL", "LL128", "Simple"}) {
+    regimes.push_back(row(protocol, {all_to_all}, {20}, {0.85}));
+  }
+  return {"deepep-h800",
+          "all-to-all: share of the wires from the rows of normal kernels on 8 H800 (153 and 158 "
+          "GB/s, own tokens counted), start from the low-latency combine on 8 (114 us), "
+          "deepseek-ai/DeepEP, README of 2025; other operations as nccl-h100-nvswitch",
+          std::move(regimes)};
+}
+
 Tuning v100() {
   return {"nccl-v100-cube-mesh",
           "VIA-Research/vTrain NCCL sweep on V100, rows of 2 and 8 GPUs",
@@ -126,7 +140,8 @@ Tuning v100() {
 }  // namespace
 
 std::span<const Tuning> tunings() {
-  static const std::vector<Tuning> all{a100(), h100(), h100_efa(), h200_pair(), v100()};
+  static const std::vector<Tuning> all{a100(),      h100(),        h100_efa(),
+                                       h200_pair(), deepep_h800(), v100()};
   return all;
 }
 

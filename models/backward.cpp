@@ -284,7 +284,7 @@ class Backward {
     kernel.m = gradient.p.m;
     kernel.n = gradient.p.n;
     kernel.k = gradient.p.k;
-    const bool by_weight = op.kind == OpKind::matmul;
+    const bool by_weight = is_weight_product(op.kind);
     kernel.pass = gradient.of_left || !by_weight ? Pass::backward : Pass::weight_gradient;
     // C = A B^T: dA = dC B, dB = dC^T A. C = A B: dA = dC B^T, dB = A^T dC.
     kernel.operands = !gradient.of_left                 ? Operands::tn
@@ -301,7 +301,7 @@ class Backward {
     const OpId id = group.front();
     const Op& op = f_.op(id);
     const ProductShape p = product_shape(op);
-    const bool by_weight = op.kind == OpKind::matmul;
+    const bool by_weight = is_weight_product(op.kind);
     const Operand& left = op.inputs.front();
     const Operand& right = by_weight ? op.weights.front() : op.inputs[1];
     const Gradient of_left{left, right, {p.batch, p.m, p.k, p.n}, ".input_gradient"};

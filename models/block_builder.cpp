@@ -54,27 +54,30 @@ void BlockBuilder::add(Op op) {
 
 TensorId add_linear(BlockBuilder& b, const Linear& linear) {
   const std::string weight_name = linear.weight.empty() ? linear.name + ".weight" : linear.weight;
-  const TensorId weight = b.weight(weight_name, joined(linear.reduced, linear.features));
+  const Shape matrix = joined(linear.reduced, linear.features);
+  const TensorId weight = b.weight(weight_name, joined(linear.groups, matrix));
   const bool in_fp8 = b.options.compute == DType::fp8 && linear.part != Part::head;
   if (in_fp8) { b.graph.tensors[at(weight)].dtype = DType::fp8; }
   const Operand input = in_fp8 ? quantised(b, linear) : linear.input;
-  const Shape out_shape = joined(linear.rows, linear.features);
+  const Shape rows = joined(linear.groups, linear.rows);
+  const Shape out_shape = joined(rows, linear.features);
   const std::string out_name = linear.bias ? linear.name + ".product" : linear.name;
   const TensorId out = b.activation(out_name, out_shape);
   b.add({.name = linear.name,
-         .kind = OpKind::matmul,
+         .kind = linear.groups.empty() ? OpKind::matmul : OpKind::grouped_matmul,
          .cls = OpClass::contraction,
          .part = linear.part,
          .space = joined(out_shape, linear.reduced),
          .reduced = static_cast<int>(linear.reduced.size()),
-         .flops_per_point = 2,
+         .flops_per_point = 2 * linear.counted,
+         .executed = 1 / linear.counted,
          .inputs = {input},
          .weights = {b.whole(weight)},
          .outputs = {b.whole(out)},
          .saved = {input.tensor},
          .input_needs_gradient = linear.input_needs_gradient});
   if (!linear.bias) { return out; }
-  const TensorId vector = b.weight(linear.name + ".bias", linear.features);
+  const TensorId vector = b.weight(linear.name + ".bias", joined(linear.groups, linear.features));
   return add_bias(b, linear.name + "_bias", linear.part, out, b.whole(vector));
 }
 

@@ -36,7 +36,8 @@ struct BlockBuilder {
 /// `a` followed by `b`.
 Shape joined(Shape a, const Shape& b);
 
-/// One matrix product with a weight: rows and features are the output's axes.
+/// One matrix product with a weight: rows and features are the output's axes, and a product for
+/// every one of `groups`, the output's first axes.
 struct Linear {
   std::string name;  // "mlp.fc1"
   Part part{};
@@ -45,6 +46,8 @@ struct Linear {
   bool bias = false;
   std::string weight{};  // its name, `name`.weight if empty
   bool input_needs_gradient = true;
+  Shape groups{};
+  double counted = 1;  // points that model FLOPs count for each one that is there
 };
 /// The product, and the bias as an operator of its own.
 TensorId add_linear(BlockBuilder& b, const Linear& linear);
@@ -79,6 +82,7 @@ struct LayerSpec {
   bool cross_attention = false;
   bool query = false;           // queries are positions instead of the stream
   bool position_table = false;  // holds the table of relative positions
+  std::int64_t experts = 0;     // routed ones in place of the MLP
 };
 OpGraph layer(BlockBuilder b, const LayerSpec& spec);
 OpGraph token_embedding(BlockBuilder b);
@@ -95,8 +99,15 @@ TensorId self_attention(BlockBuilder& b, TensorId x, const LayerSpec& spec);
 TensorId cross_attention(BlockBuilder& b, TensorId x);
 /// Attention whose queries are learned positions, keys and values come from `x`.
 TensorId query_attention(BlockBuilder& b, TensorId x);
-TensorId mlp(BlockBuilder& b, TensorId x);
-/// An activation function on `x` [.., ffn], or on the gate's columns of `x` [.., gate_ffn].
+/// Latent attention of `x` up to and with the output projection.
+TensorId latent_attention(BlockBuilder& b, TensorId x, const LayerSpec& spec);
+/// A dense MLP of `ffn` columns; its operators' names begin with `name`.
+TensorId mlp(BlockBuilder& b, TensorId x, const std::string& name, std::int64_t ffn);
+/// Router, dispatch, `experts` experts, combine, and the branch that all tokens take, if any.
+TensorId moe_mlp(BlockBuilder& b, TensorId x, std::int64_t experts);
+bool is_gated(Activation activation);
+/// An activation function on `x` [.., ffn], or on the gate's columns of `x` [.., gate_ffn]; the
+/// same on an expert's columns.
 TensorId activation_function(BlockBuilder& b, const std::string& name, Part part, TensorId x);
 
 }  // namespace tsim::models

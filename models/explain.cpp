@@ -111,6 +111,7 @@ Explanation explain(const Model& model, Fusion fusion) {
                               ClassShare{.cls = OpClass::normalization},
                               ClassShare{.cls = OpClass::elementwise}},
                   .parameters = parameters(model.config),
+                  .active_parameters = active_parameters(model.config),
                   .model_flops = forward_model_flops(model),
                   .saved = {}};
   std::set<std::string> seen_tied;

@@ -116,7 +116,7 @@ bool framework_joins(const Op& producer, const Op& consumer) {
 
 /// A bias that nothing else took is added in the product's epilogue, as nn.Linear's addmm does.
 bool is_epilogue(const Groups& groups, const OpGraph& graph, OpId producer, OpId consumer) {
-  return graph.ops[at(producer)].kind == OpKind::matmul &&
+  return is_weight_product(graph.ops[at(producer)].kind) &&
          graph.ops[at(consumer)].kind == OpKind::bias && groups.members_with(consumer).size() == 1;
 }
 

@@ -7,8 +7,11 @@
 namespace tsim::models {
 namespace {
 
-/// Whether the heads or the samples make `axis` a batch of products between two activations.
-bool is_batch_axis(Axis axis) { return axis == Axis::batch || axis == Axis::heads; }
+/// Whether `axis` numbers products that are apart: samples and heads of products between two
+/// activations, experts of products with weights.
+bool is_batch_axis(Axis axis, bool by_weight) {
+  return by_weight ? axis == Axis::expert : axis == Axis::batch || axis == Axis::heads;
+}
 
 Kernel forward_kernel(const FusedGraph& f, std::size_t g) {
   const std::vector<OpId>& group = f.groups[g];
@@ -47,7 +50,7 @@ ProductShape product_shape(const Op& op) {
     const Shape& s = op.space;
     return {.batch = s[0].size * s[1].size, .m = s[2].size, .n = s[3].size, .k = s[4].size};
   }
-  const bool by_weight = op.kind == OpKind::matmul;
+  const bool by_weight = is_weight_product(op.kind);
   const Shape& left = op.inputs.front().shape;
   const Shape& right = by_weight ? op.weights.front().shape : op.inputs[1].shape;
   const std::size_t kept = op.space.size() - static_cast<std::size_t>(op.reduced);
@@ -55,7 +58,7 @@ ProductShape product_shape(const Op& op) {
     const Dim& d = op.space[i];
     if (i >= kept) {
       p.k *= d.size;
-    } else if (!by_weight && is_batch_axis(d.axis)) {
+    } else if (is_batch_axis(d.axis, by_weight)) {
       p.batch *= d.size;
     } else if (by_weight ? has_axis(right, d.axis) : !has_axis(left, d.axis)) {
       p.n *= d.size;

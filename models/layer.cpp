@@ -14,13 +14,17 @@ TensorId with_residual(BlockBuilder& b, const std::string& name, TensorId x, App
   return pre ? y : add_norm(b, name + ".norm", y);
 }
 
+TensorId feed_forward(BlockBuilder& b, TensorId x, const LayerSpec& spec) {
+  return spec.experts > 0 ? moe_mlp(b, x, spec.experts) : mlp(b, x, "mlp", b.config.ffn);
+}
+
 /// x + attention(norm(x)) + mlp(norm'(x)): both read the layer's input
 /// [arXiv:2204.06745, sec. 2.1].
 TensorId parallel_sublayers(BlockBuilder& b, TensorId x, const LayerSpec& spec) {
   TensorId attention = self_attention(b, add_norm(b, "attention.norm", x), spec);
   attention =
       add_dropout(b, "attention.output_dropout", Part::residual, attention, b.config.dropout);
-  TensorId m = mlp(b, add_norm(b, "mlp.norm", x));
+  TensorId m = feed_forward(b, add_norm(b, "mlp.norm", x), spec);
   m = add_dropout(b, "mlp.output_dropout", Part::residual, m, b.config.dropout);
   return add_residual(b, "mlp.residual", add_residual(b, "attention.residual", x, attention), m);
 }
@@ -33,7 +37,7 @@ TensorId sublayers(BlockBuilder& b, TensorId x, const LayerSpec& spec) {
   if (spec.cross_attention) {
     x = with_residual(b, "cross_attention", x, [&](TensorId in) { return cross_attention(b, in); });
   }
-  return with_residual(b, "mlp", x, [&](TensorId in) { return mlp(b, in); });
+  return with_residual(b, "mlp", x, [&](TensorId in) { return feed_forward(b, in, spec); });
 }
 
 /// Operations per element: polynomial, exponential and division for GELU's tanh form, sigmoid and
@@ -48,17 +52,18 @@ double flops_of(Activation activation) {
   return 1;
 }
 
+}  // namespace
+
 bool is_gated(Activation activation) {
   return activation == Activation::swiglu || activation == Activation::geglu;
 }
 
-}  // namespace
-
 TensorId activation_function(BlockBuilder& b, const std::string& name, Part part, TensorId x) {
   const Activation kind = b.config.activation;
   Shape shape = b.shape_of(x);
-  const bool gated = has_axis(shape, Axis::gate_ffn);
-  if (gated) { shape.back() = {Axis::ffn, shape.back().size / 2}; }
+  const bool routed = has_axis(shape, Axis::gate_expert_ffn);
+  const bool gated = routed || has_axis(shape, Axis::gate_ffn);
+  if (gated) { shape.back() = {routed ? Axis::expert_ffn : Axis::ffn, shape.back().size / 2}; }
   const TensorId y = b.activation(name, shape);
   // ReLU's derivative follows from its result, which the next product keeps anyway.
   const TensorId kept = kind == Activation::relu ? y : x;
@@ -74,26 +79,25 @@ TensorId activation_function(BlockBuilder& b, const std::string& name, Part part
   return y;
 }
 
-TensorId mlp(BlockBuilder& b, TensorId x) {
+TensorId mlp(BlockBuilder& b, TensorId x, const std::string& name, std::int64_t ffn) {
   const ModelConfig& c = b.config;
   // Gate and value columns come from one product, as in Megatron-LM.
-  const bool gated = is_gated(c.activation);
-  const Dim columns = gated ? Dim{Axis::gate_ffn, 2 * c.ffn} : Dim{Axis::ffn, c.ffn};
+  const Dim columns = is_gated(c.activation) ? Dim{Axis::gate_ffn, 2 * ffn} : Dim{Axis::ffn, ffn};
   const Shape rows{b.batch(), b.tokens()};
-  x = add_linear(b, {.name = "mlp.fc1",
+  x = add_linear(b, {.name = name + ".fc1",
                      .part = Part::mlp,
                      .input = b.whole(x),
                      .rows = rows,
                      .features = {columns},
                      .reduced = {b.hidden()},
                      .bias = c.bias});
-  x = activation_function(b, "mlp.activation", Part::mlp, x);
-  return add_linear(b, {.name = "mlp.fc2",
+  x = activation_function(b, name + ".activation", Part::mlp, x);
+  return add_linear(b, {.name = name + ".fc2",
                         .part = Part::mlp,
                         .input = b.whole(x),
                         .rows = rows,
                         .features = {b.hidden()},
-                        .reduced = {{Axis::ffn, c.ffn}},
+                        .reduced = {{Axis::ffn, ffn}},
                         .bias = c.bias});
 }
 

@@ -20,7 +20,8 @@ std::int64_t main_sequence(const ModelConfig& c, const BuildOptions& o) {
 class ModelBuilder {
  public:
   ModelBuilder(const ModelConfig& config, const BuildOptions& options)
-      : model_{.config = config, .options = options, .blocks = {}} {}
+      : experts_(layer_experts(config)),
+        model_{.config = config, .options = options, .blocks = {}} {}
 
   Model build() && {
     const ModelConfig& c = model_.config;
@@ -30,17 +31,17 @@ class ModelBuilder {
         c.family == Family::vision ? patch_embedding(block(sequence))
                                    : token_embedding(block(sequence)));
     if (c.family != Family::encoder_decoder) {
-      add_layers(BlockKind::layer, c.family == Family::decoder ? "decoder" : "encoder", c.layers,
-                 block(sequence), {.causal = c.causal});
+      const char* const stack = c.family == Family::decoder ? "decoder" : "encoder";
+      add_layers({BlockKind::layer, stack, 0, c.layers}, block(sequence), {.causal = c.causal});
       add(BlockKind::head, "head", 1, head(block(sequence)));
       return std::move(model_);
     }
     const std::int64_t target = o.decoder_sequence > 0 ? o.decoder_sequence : sequence;
-    add_layers(BlockKind::layer, "encoder", c.layers, block(sequence), {});
+    add_layers({BlockKind::layer, "encoder", 0, c.layers}, block(sequence), {});
     add(BlockKind::decoder_embedding, "decoder embedding", 1,
         decoder_embedding(block(target, sequence)));
-    add_layers(BlockKind::decoder_layer, "decoder", c.decoder_layers, block(target, sequence),
-               {.causal = c.causal, .cross_attention = true});
+    add_layers({BlockKind::decoder_layer, "decoder", c.layers, c.decoder_layers},
+               block(target, sequence), {.causal = c.causal, .cross_attention = true});
     add(BlockKind::head, "head", 1, head(block(target)));
     return std::move(model_);
   }
@@ -58,26 +59,61 @@ class ModelBuilder {
     if (count > 0) { model_.blocks.push_back({kind, std::move(name), count, std::move(graph)}); }
   }
 
-  /// `count` layers. The first of a stack holds T5's table; PanGu-alpha's last one has queries of
-  /// its own and counts among its layers.
-  void add_layers(BlockKind kind, const std::string& stack, int count, const BlockBuilder& b,
-                  LayerSpec spec) {
-    if (b.config.positions == Positions::relative) {
-      spec.position_table = true;
-      add(kind, stack + " first layer", 1, layer(b, spec));
-      spec.position_table = false;
-      --count;
-    }
-    if (b.config.query_layer) { --count; }
-    add(kind, stack + " layer", count, layer(b, spec));
-    if (b.config.query_layer) {
-      spec.query = true;
-      add(kind, "query layer", 1, layer(b, spec));
+  std::int64_t experts_of(int layer) const { return experts_[static_cast<std::size_t>(layer)]; }
+
+  struct Stack {
+    BlockKind kind{};
+    std::string name;
+    int first = 0, count = 0;  // among all layers of the model
+  };
+
+  /// Consecutive layers that are alike as one block. The first of a stack holds T5's table;
+  /// PanGu-alpha's last one has queries of its own and counts among its layers.
+  void add_layers(const Stack& stack, const BlockBuilder& b, LayerSpec spec) {
+    const bool tables = b.config.positions == Positions::relative;
+    const int last = stack.first + stack.count - 1;
+    for (int i = stack.first; i <= last;) {
+      spec.position_table = tables && i == stack.first;
+      spec.query = b.config.query_layer && i == last;
+      spec.experts = experts_of(i);
+      int alike = 1;
+      while (!spec.position_table && i + alike <= last - (b.config.query_layer ? 1 : 0) &&
+             experts_of(i + alike) == spec.experts) {
+        ++alike;
+      }
+      add(stack.kind, name_of_layers(stack.name, spec), alike, layer(b, spec));
+      i += alike;
     }
   }
 
+  std::string name_of_layers(const std::string& stack, const LayerSpec& spec) const {
+    if (spec.query) { return "query layer"; }
+    if (spec.position_table) { return stack + " first layer"; }
+    if (model_.config.moe.experts == 0) { return stack + " layer"; }
+    const bool two_stacks = model_.config.family == Family::encoder_decoder;
+    return (two_stacks ? stack + " " : "") + (spec.experts > 0 ? "MoE layer" : "dense layer");
+  }
+
+  std::vector<std::int64_t> experts_;  // by layer
   Model model_;
 };
+
+/// Elements of `t` that one token meets.
+std::int64_t active_elements(const Tensor& t, const MoeConfig& moe) {
+  const auto expert = std::find_if(t.shape.begin(), t.shape.end(),
+                                   [](const Dim& d) { return d.axis == Axis::expert; });
+  const std::int64_t all = elements(t.shape);
+  return expert == t.shape.end() ? all : all / expert->size * std::min(moe.top_k, expert->size);
+}
+
+/// Whether layer `i` of a stack has experts.
+bool is_moe_layer(const MoeConfig& moe, int i) {
+  if (moe.experts == 0) { return false; }
+  if (!moe.layers.empty()) {
+    return std::find(moe.layers.begin(), moe.layers.end(), i) != moe.layers.end();
+  }
+  return i >= moe.first_dense && (i - moe.first_dense) % std::max(1, moe.every) == moe.offset;
+}
 
 /// Whether the vocabulary's table appears in `graph`, and its elements.
 std::int64_t word_table(const OpGraph& graph) {
@@ -93,6 +129,22 @@ Model build_model(const ModelConfig& config, const BuildOptions& options) {
   return ModelBuilder(config, options).build();
 }
 
+std::vector<std::int64_t> layer_experts(const ModelConfig& config) {
+  const MoeConfig& moe = config.moe;
+  std::vector<std::int64_t> experts;
+  std::size_t moe_layers = 0;
+  for (const int layers : {config.layers, config.decoder_layers}) {
+    for (int i = 0; i < layers; ++i) {
+      const bool routed = is_moe_layer(moe, i);
+      const bool own = moe_layers < moe.experts_by_layer.size();
+      const std::int64_t here = own ? moe.experts_by_layer[moe_layers] : moe.experts;
+      experts.push_back(routed ? here : 0);
+      moe_layers += routed ? 1 : 0;
+    }
+  }
+  return experts;
+}
+
 std::int64_t parameters(const ModelConfig& config) {
   std::int64_t sum = 0;
   std::int64_t words = 0;  // counted once however many blocks list it
@@ -102,6 +154,17 @@ std::int64_t parameters(const ModelConfig& config) {
     words = std::max(words, table);
   }
   return sum + words;
+}
+
+std::int64_t active_parameters(const ModelConfig& config) {
+  std::int64_t idle = 0;
+  for (const Block& block : build_model(config, {}).blocks) {
+    for (const Tensor& t : block.graph.tensors) {
+      if (t.role != Role::weight) { continue; }
+      idle += block.count * (elements(t.shape) - active_elements(t, config.moe));
+    }
+  }
+  return parameters(config) - idle;
 }
 
 Flops forward_model_flops(const Model& model) {

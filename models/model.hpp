@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/moe_config.hpp"
 #include "models/op_graph.hpp"
 
 namespace tsim::models {
@@ -58,7 +59,10 @@ struct ModelConfig {
   std::int64_t classes = 0;                         // of a classification head
   double dropout = 0.0;                             // probability; 0 means that no mask exists
   double attention_dropout = 0.0;                   // the same, on the attention's probabilities
-  std::string source;                               // where the dimensions come from
+  MoeConfig moe = {};                               // mixture of experts
+  LatentAttention latent = {};  // DeepSeek's attention; head_dim is then nope + rope
+  int mtp_layers = 0;           // multi-token prediction modules [arXiv:2412.19437, sec. 2.2]
+  std::string source;           // where the dimensions come from
   bool operator==(const ModelConfig&) const = default;
 };
 
@@ -74,6 +78,11 @@ struct BuildOptions {
   bool flash_attention = false;
   bool dropout = true;  // false: as if the probabilities were 0
   bool loss = true;     // false: forward-only, no labels
+  /// Rows of an expert's buffer over the mean [arXiv:2006.16668, sec. 2.2]; the buffer is computed
+  /// whole. 0: dropless, every expert computes the rows that it gets.
+  double capacity_factor = 0;
+  /// Without a capacity: rows of the experts over the mean, for a rank whose experts get more.
+  double expert_load = 1;
 };
 
 enum class BlockKind : std::uint8_t { embedding, layer, decoder_layer, decoder_embedding, head };
@@ -102,8 +111,15 @@ Model build_model(const ModelConfig& config, const BuildOptions& options);
 /// Trained parameters of the whole model, tied weights once.
 std::int64_t parameters(const ModelConfig& config);
 
+/// Those that one token meets: of the routed experts top_k.
+std::int64_t active_parameters(const ModelConfig& config);
+
+/// Routed experts of every layer, the encoder's layers before the decoder's; 0 for a dense layer.
+std::vector<std::int64_t> layer_experts(const ModelConfig& config);
+
 /// FLOPs of one forward pass of one micro-batch, contractions only, as papers count them
-/// [arXiv:2104.04473, eq. 3]; a training step is three times that.
+/// [arXiv:2104.04473, eq. 3]; a training step is three times that. Of routed experts, the rows that
+/// tokens x top_k give, whatever a capacity pads or drops.
 Flops forward_model_flops(const Model& model);
 
 /// Tokens (patches and class token of a vision model) of one sample of the model's main sequence.

@@ -6,6 +6,7 @@
 #include "models/kernel.hpp"
 #include "models/model.hpp"
 #include "models/op_graph.hpp"
+#include "models/routing/routing.hpp"
 
 namespace tsim::models {
 namespace {
@@ -22,10 +23,12 @@ std::string_view word(const std::array<std::string_view, N>& words, Enum value) 
 }  // namespace
 
 std::string_view name_of(Axis axis) {
-  static constexpr std::array kWords{"batch"sv, "sequence"sv, "key_sequence"sv, "hidden"sv,
-                                     "qkv"sv,   "heads"sv,    "kv_heads"sv,     "head_dim"sv,
-                                     "ffn"sv,   "gate_ffn"sv, "vocab"sv,        "positions"sv,
-                                     "types"sv, "patch"sv,    "classes"sv,      "pooled"sv};
+  static constexpr std::array kWords{
+      "batch"sv,  "sequence"sv,  "key_sequence"sv, "hidden"sv,     "qkv"sv,
+      "heads"sv,  "kv_heads"sv,  "head_dim"sv,     "ffn"sv,        "gate_ffn"sv,
+      "vocab"sv,  "positions"sv, "types"sv,        "patch"sv,      "classes"sv,
+      "pooled"sv, "expert"sv,    "slots"sv,        "expert_ffn"sv, "gate_expert_ffn"sv,
+      "routes"sv, "q_rank"sv,    "kv_rank"sv};
   return word(kWords, axis);
 }
 
@@ -53,13 +56,18 @@ std::string_view name_of(OpKind kind) {
                                      "embedding"sv,
                                      "cast"sv,
                                      "reshape"sv,
+                                     "top_k"sv,
+                                     "dispatch"sv,
+                                     "combine"sv,
+                                     "grouped_matmul"sv,
                                      "optimizer"sv};
   return word(kWords, kind);
 }
 
 std::string_view name_of(Part part) {
   static constexpr std::array kWords{"embedding"sv, "norm"sv,     "attention"sv, "attention_core"sv,
-                                     "mlp"sv,       "residual"sv, "head"sv,      "loss"sv};
+                                     "mlp"sv,       "residual"sv, "head"sv,      "loss"sv,
+                                     "router"sv,    "dispatch"sv, "experts"sv,   "combine"sv};
   return word(kWords, part);
 }
 
@@ -92,6 +100,22 @@ std::string_view name_of(Positions positions) {
   static constexpr std::array kWords{"learned"sv, "rotary"sv, "sinusoidal"sv, "relative"sv,
                                      "none"sv};
   return word(kWords, positions);
+}
+
+std::string_view name_of(RouterScoring scoring) {
+  static constexpr std::array kWords{"softmax"sv, "sigmoid"sv};
+  return word(kWords, scoring);
+}
+
+std::string_view name_of(RoutingKind kind) {
+  static constexpr std::array kWords{"dropless"sv, "top_k_capacity"sv, "expert_choice"sv,
+                                     "batch_priority"sv, "node_limited"sv};
+  return word(kWords, kind);
+}
+
+std::string_view name_of(RoutingLoad load) {
+  static constexpr std::array kWords{"uniform"sv, "zipf"sv, "histogram"sv, "trace"sv};
+  return word(kWords, load);
 }
 
 std::string_view name_of(BlockKind kind) {

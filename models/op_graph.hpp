@@ -17,6 +17,9 @@ namespace tsim::models {
 
 /// qkv = heads + 2 kv_heads (a fused projection). key_sequence is the sequence as keys see it.
 /// gate_ffn = ffn columns of a fused gated projection (2 ffn). patch = elements of one patch.
+/// expert = routed experts that a rank holds, slots = rows of one expert, expert_ffn and
+/// gate_expert_ffn = its columns, routes = outputs of a router (all experts, or the chosen ones):
+/// never split. q_rank, kv_rank = columns of low-rank projections: never split.
 enum class Axis : std::uint8_t {
   batch,
   sequence,
@@ -33,7 +36,14 @@ enum class Axis : std::uint8_t {
   types,
   patch,
   classes,
-  pooled
+  pooled,
+  expert,
+  slots,
+  expert_ffn,
+  gate_expert_ffn,
+  routes,
+  q_rank,
+  kv_rank
 };
 std::string_view name_of(Axis axis);
 
@@ -75,7 +85,11 @@ enum class OpKind : std::uint8_t {
   embedding,
   cast,
   reshape,
-  optimizer  // the step of a rank's weights: in no graph of a model
+  top_k,           // a router's choice of experts
+  dispatch,        // tokens to the experts' slots
+  combine,         // slots back to their tokens, weighted
+  grouped_matmul,  // activation x weight for every expert
+  optimizer        // the step of a rank's weights: in no graph of a model
 };
 std::string_view name_of(OpKind kind);
 
@@ -88,9 +102,18 @@ enum class Part : std::uint8_t {
   mlp,
   residual,
   head,
-  loss
+  loss,
+  router,
+  dispatch,
+  experts,
+  combine
 };
 std::string_view name_of(Part part);
+
+/// Whether the kernel multiplies an activation with a weight.
+constexpr bool is_weight_product(OpKind kind) {
+  return kind == OpKind::matmul || kind == OpKind::grouped_matmul;
+}
 
 /// mask: of a dropout. statistic: what a normalisation keeps per row (mean, log-sum-exp). index:
 /// ids, labels, pixels, attention masks: inputs without a gradient.

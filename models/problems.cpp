@@ -1,7 +1,7 @@
 // What a model's dimensions cannot be.
 #include <utility>
 
-#include "models/model.hpp"
+#include "models/moe_problems.hpp"
 
 namespace tsim::models {
 namespace {
@@ -138,6 +138,11 @@ class Checker {
 
 }  // namespace
 
-std::vector<ConfigProblem> problems(const ModelConfig& config) { return Checker(config).check(); }
+std::vector<ConfigProblem> problems(const ModelConfig& config) {
+  std::vector<ConfigProblem> all = Checker(config).check();
+  const std::vector<ConfigProblem> more = expert_problems(config);
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
 
 }  // namespace tsim::models

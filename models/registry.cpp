@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "models/moe_models.hpp"
+
 namespace tsim::models {
 namespace {
 
@@ -282,7 +284,12 @@ std::vector<ModelConfig> all_models() {
 }  // namespace
 
 std::span<const ModelConfig> registry() {
-  static const std::vector<ModelConfig> models = all_models();
+  static const std::vector<ModelConfig> models = [] {
+    std::vector<ModelConfig> all = all_models();
+    const std::vector<ModelConfig> moe = moe_models();
+    all.insert(all.end(), moe.begin(), moe.end());
+    return all;
+  }();
   return models;
 }
 

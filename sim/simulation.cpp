@@ -18,7 +18,8 @@ models::BuildOptions build_options(const Scenario& s) {
           .compute = s.strategy.precision.compute,
           .flash_attention = s.strategy.flash_attention,
           .dropout = s.workload.dropout && s.workload.training,
-          .loss = s.workload.training};
+          .loss = s.workload.training,
+          .capacity_factor = s.strategy.experts.capacity_factor};
 }
 
 /// The strategy with "fit" solved, on the kind of device with least memory.
@@ -36,7 +37,7 @@ strategies::Strategy solved(const Scenario& scenario, const models::Model& model
                                      .micro_batches = static_cast<int>(micro_batches(scenario)),
                                      .training = true,
                                      .folded = {},
-                                     .reserved = device.reserved};
+                                     .costs = strategies::rank_costs(device)};
   return strategies::fit_recompute({model, device, build, scenario.allowance});
 }
 
@@ -51,7 +52,7 @@ strategies::ClosedForm closed_form_of(const strategies::BuildInput& input, const
                                   .micro_batches = input.micro_batches,
                                   .training = input.training,
                                   .folded = input.folded,
-                                  .reserved = input.reserved,
+                                  .costs = input.costs,
                                   .kinds = input.kinds,
                                   .context_variants = input.context_variants,
                                   .slices = input.slices});
@@ -93,7 +94,7 @@ Simulation run_scenario(const Scenario& scenario) {
   result.stages = slowest_plans(plans, present);
   std::vector<strategies::KindPlan> by_kind;
   for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
-    by_kind.push_back({std::move(plans[kind]), kinds[kind].reserved});
+    by_kind.push_back({std::move(plans[kind]), strategies::rank_costs(kinds[kind])});
   }
   cost::Router router(topology);
   const bool steps = strategy.fidelity == strategies::Fidelity::steps;
@@ -114,7 +115,7 @@ Simulation run_scenario(const Scenario& scenario) {
       .micro_batches = static_cast<int>(micro_batches(scenario) * static_cast<int>(pieces)),
       .training = scenario.workload.training,
       .folded = result.folded,
-      .reserved = kinds.front().reserved,
+      .costs = strategies::rank_costs(kinds.front()),
       .kinds = by_kind,
       .context_variants = variants,
       .slices = slices.stages};

@@ -67,7 +67,7 @@ class AsyncBuilder {
         {MemoryClass::buffers, served, {}}};
     std::vector<MemoryChange> worker{{MemoryClass::parameters, states.parameters, {}},
                                      {MemoryClass::gradients, states.gradients, {}},
-                                     {MemoryClass::reserved, build_.reserved, {}}};
+                                     {MemoryClass::reserved, build_.costs.reserved, {}}};
     if (beside()) { worker.insert(worker.end(), server.begin(), server.end()); }
     for (int w = 0; w < strategy_.data; ++w) {
       builder_.graph.ranks.push_back({.global = w, .device = w, .resident = worker});
@@ -150,7 +150,8 @@ class AsyncBuilder {
   }
 
   std::uint32_t phase_work(const Program& program, double factor, Phase phase) {
-    Compute work{"clock's " + std::string(name_of(phase)), factor * compute_time(program), {}, {}};
+    Compute work{
+        "clock's " + std::string(name_of(phase)), factor * compute_time(program), {}, {}, {}};
     for (const Step& step : program.steps) {
       work.model_flops += step.model_flops;
       work.hardware_flops += step.hardware_flops;

@@ -22,6 +22,7 @@ struct Context {
   bool overlap_tensor;
   int chunks;  // of a product beside its communication
   const Sharding& sharding;
+  bool experts_apart;  // experts' gradients are added up over other ranks
 };
 
 bool contains(const std::vector<OpId>& ops, OpId op) {
@@ -58,7 +59,7 @@ Bytes weight_of(const OpGraph& graph, const Kernel& kernel) {
   Bytes sum;
   for (const OpId op : kernel.ops) {
     const models::Op& o = op_at(graph, op);
-    if (o.kind != models::OpKind::matmul) { continue; }
+    if (!models::is_weight_product(o.kind)) { continue; }
     for (const models::Operand& w : o.weights) {
       sum += models::elements(w.shape) *
              Bytes{size_of(graph.tensors[static_cast<std::size_t>(w.tensor)].dtype)};
@@ -125,10 +126,14 @@ bool is_word_embedding(const OpGraph& graph, models::TensorId id) {
 
 /// Adds the weights of `op` to the gradients that are complete at the end of `piece`: whole
 /// tensors, of which a lookup reads some rows only.
-void add_gradients(const OpGraph& graph, OpId op, Piece& piece) {
-  for (const models::Operand& w : graph.ops[static_cast<std::size_t>(op)].weights) {
-    (is_word_embedding(graph, w.tensor) ? piece.embedding_gradients : piece.gradients) +=
-        models::elements(graph.tensors[static_cast<std::size_t>(w.tensor)].shape);
+void add_gradients(const Context& c, OpId op, Piece& piece) {
+  const OpGraph& graph = c.block.graph;
+  for (const models::Operand& w : op_at(graph, op).weights) {
+    const models::Tensor& tensor = graph.tensors[static_cast<std::size_t>(w.tensor)];
+    const bool apart = c.experts_apart && is_of_experts(tensor);
+    (is_word_embedding(graph, w.tensor) ? piece.embedding_gradients
+     : apart                            ? piece.expert_gradients
+                                        : piece.gradients) += models::elements(tensor.shape);
   }
 }
 
@@ -245,31 +250,32 @@ void add_backward(const GradientKernels& kernels, const Context& c, Gradients wh
 }
 
 /// A weight's gradient is complete after the last kernel of its operator that is listed.
-void mark_gradients(const OpGraph& graph, BackwardPieces& backward) {
+void mark_gradients(const Context& c, BackwardPieces& backward) {
   std::set<OpId> seen;
   for (std::size_t i = backward.pieces.size(); i-- > 0;) {
     if (backward.kernels[i] == nullptr) { continue; }
     for (const OpId op : backward.kernels[i]->ops) {
-      if (seen.insert(op).second) { add_gradients(graph, op, backward.pieces[i]); }
+      if (seen.insert(op).second) { add_gradients(c, op, backward.pieces[i]); }
     }
   }
 }
 
 /// Gradients that the inputs' kernels make besides (of a norm's weights) are handed over with the
 /// first of the others.
-void add_unmarked_gradients(const OpGraph& graph, BackwardPieces& weights) {
+void add_unmarked_gradients(const Context& c, BackwardPieces& weights) {
   std::set<OpId> marked;
   for (const Kernel* k : weights.kernels) {
     if (k != nullptr) { marked.insert(k->ops.begin(), k->ops.end()); }
   }
   Piece rest;
   rest.phase = Phase::weight_grad;
-  for (OpId op = 0; op < static_cast<OpId>(graph.ops.size()); ++op) {
-    if (!marked.contains(op)) { add_gradients(graph, op, rest); }
+  for (OpId op = 0; op < static_cast<OpId>(c.block.graph.ops.size()); ++op) {
+    if (!marked.contains(op)) { add_gradients(c, op, rest); }
   }
   if (weights.pieces.empty()) { weights.pieces.push_back(rest); }
   weights.pieces.front().gradients += rest.gradients;
   weights.pieces.front().embedding_gradients += rest.embedding_gradients;
+  weights.pieces.front().expert_gradients += rest.expert_gradients;
 }
 
 std::vector<Piece> backward_pieces(const models::BlockKernels& kernels, const Context& c,
@@ -284,12 +290,13 @@ std::vector<Piece> backward_pieces(const models::BlockKernels& kernels, const Co
       add_backward(of_op, c, which, backward);
     }
   }
-  if (which != Gradients::of_inputs) { mark_gradients(graph, backward); }
-  if (which == Gradients::of_weights) { add_unmarked_gradients(graph, backward); }
+  if (which != Gradients::of_inputs) { mark_gradients(c, backward); }
+  if (which == Gradients::of_weights) { add_unmarked_gradients(c, backward); }
   return backward.pieces;
 }
 
-BlockWeights block_weights(const OpGraph& graph, std::int64_t persistence) {
+BlockWeights block_weights(const Context& c, std::int64_t persistence) {
+  const OpGraph& graph = c.block.graph;
   BlockWeights weights;
   for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
     if (graph.tensors[i].role != models::Role::weight) { continue; }
@@ -299,6 +306,10 @@ BlockWeights block_weights(const OpGraph& graph, std::int64_t persistence) {
       continue;
     }
     weights.own += elements;
+    if (c.experts_apart && is_of_experts(graph.tensors[i])) {
+      weights.experts += elements;
+      continue;
+    }
     if (elements < persistence) { weights.small += elements; }
   }
   return weights;
@@ -334,6 +345,57 @@ void chunk_loss(int chunks, BlockPlan& plan) {
   }
 }
 
+/// A kernel for each weight reads its gradient and the sum so far, and writes the sum.
+std::vector<Piece> accumulation(const OpGraph& graph, const Precision& precision, Phase phase,
+                                const cost::Device& device) {
+  Piece piece;
+  piece.phase = phase;
+  for (const models::Tensor& tensor : graph.tensors) {
+    if (tensor.role != models::Role::weight) { continue; }
+    const std::int64_t moved = size_of(kept_weights(precision)) + 2 * size_of(precision.gradient);
+    const Bytes bytes = models::elements(tensor.shape) * Bytes{moved};
+    piece.on_device +=
+        bytes / (device.elementwise_bandwidth * device.memory_bandwidth) + device.launch;
+    ++piece.launches;
+  }
+  if (piece.launches == 0) { return {}; }
+  return {piece};
+}
+
+bool has_vocabulary(models::BlockKind kind) {
+  return kind == models::BlockKind::embedding || kind == models::BlockKind::head;
+}
+
+/// Embedding and head that each tensor rank holds whole: all compute the same.
+ShardedBlock repeated_block(const OpGraph& graph, const TensorSplit& split) {
+  TensorSplit alone = split;
+  alone.sharding.tensor = 1;
+  alone.sharding.sequence_parallel = false;
+  ShardedBlock block = shard_block(graph, alone);
+  std::ranges::fill(block.repeats, split.sharding.tensor);
+  return block;
+}
+
+/// What lies divided along the sequence between blocks enters the head whole, and so does the
+/// gradient that enters the embedding's backward.
+void gather_sequence(const models::Block& block, int tensor, BlockPlan& plan) {
+  const models::TensorId id =
+      block.kind == models::BlockKind::head ? block.graph.input : block.graph.output;
+  if (id < 0 || tensor == 1) { return; }
+  const Bytes size = models::size_of(block.graph.tensors[static_cast<std::size_t>(id)]);
+  const Communication gather{
+      cost::CollectiveOp::all_gather, {GroupAxis::tensor, tensor}, Stream::tp, size};
+  const auto begin = [&](std::vector<Piece>& pieces, Phase phase) {
+    pieces.insert(pieces.begin(), comm_piece(PieceKind::comm, phase, gather));
+  };
+  if (block.kind == models::BlockKind::head) {
+    begin(plan.forward, Phase::forward);
+    return;
+  }
+  begin(plan.backward, Phase::backward);
+  begin(plan.input_grad, Phase::input_grad);
+}
+
 std::vector<Piece> joined(std::vector<Piece> first, const std::vector<Piece>& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
@@ -343,11 +405,17 @@ std::vector<Piece> joined(std::vector<Piece> first, const std::vector<Piece>& se
 
 BlockPlan plan_block(const models::Block& block, const TensorSplit& split, const Strategy& strategy,
                      const cost::Device& device) {
-  const ShardedBlock sharded = shard_block(block.graph, split);
+  const bool whole = !strategy.vocabulary_parallel && has_vocabulary(block.kind);
+  const ShardedBlock sharded =
+      whole ? repeated_block(block.graph, split) : shard_block(block.graph, split);
   const OpGraph& graph = sharded.graph;
   const models::BlockKernels kernels = models::kernels(graph, strategy.fusion);
-  const Context context{sharded, device, strategy.overlap_tensor, strategy.tensor_chunks,
-                        split.sharding};
+  const Context context{sharded,
+                        device,
+                        strategy.overlap_tensor,
+                        strategy.tensor_chunks,
+                        split.sharding,
+                        spreads_experts(strategy)};
   const Recompute recompute = recompute_of(block.kind, strategy);
 
   BlockPlan plan;
@@ -365,8 +433,18 @@ BlockPlan plan_block(const models::Block& block, const TensorSplit& split, const
   plan.backward = joined(again, backward_pieces(kernels, context, Gradients::all));
   plan.input_grad = joined(again, backward_pieces(kernels, context, Gradients::of_inputs));
   plan.weight_grad = backward_pieces(kernels, context, Gradients::of_weights);
-  plan.weights = block_weights(graph, strategy.zero.persistence);
-  plan.shapes = weight_shapes(graph);
+  if (whole && strategy.sequence_parallel) { gather_sequence(block, strategy.tensor, plan); }
+  if (strategy.eager_accumulation) {
+    const auto added = [&](Phase phase) {
+      return accumulation(graph, strategy.precision, phase, device);
+    };
+    plan.backward_added = joined(plan.backward, added(Phase::backward));
+    plan.weight_grad_added = joined(plan.weight_grad, added(Phase::weight_grad));
+  }
+  plan.weights = block_weights(context, strategy.zero.persistence);
+  const bool apart = spreads_experts(strategy);
+  plan.shapes = weight_shapes(graph, apart ? WeightClass::dense : WeightClass::all);
+  if (apart) { plan.experts = {plan.weights.experts, weight_shapes(graph, WeightClass::experts)}; }
   plan.word_embedding = word_embedding(graph);
   plan.shared = sharded.shared;
   add_memory(graph, recompute, strategy.fusion, plan);

@@ -20,12 +20,16 @@ struct BlockWeights {
   std::int64_t own = 0;        // elements, without the tied word embedding
   std::int64_t embedding = 0;  // elements of "embedding.word", which embedding and tied head share
   std::int64_t small = 0;      // of `own`, in tensors too small to be sharded (Zero::persistence)
+  std::int64_t experts = 0;    // of `own`, of experts that are spread otherwise
 };
 
 struct BlockPlan {
   std::vector<Piece> forward;
   std::vector<Piece> backward;  // recomputation first
   std::vector<Piece> again;     // that alone
+  /// backward and weight_grad with kernels that add the gradients to those of earlier
+  /// micro-batches; empty: products do that.
+  std::vector<Piece> backward_added, weight_grad_added;
   std::vector<Piece> input_grad,
       weight_grad;           // the same in two parts, the second of which can wait
   Bytes activations;         // kept from forward to backward
@@ -38,7 +42,8 @@ struct BlockPlan {
   Bytes output;              // the activation that leaves it
   Bytes memory;              // an encoder's output that it reads besides
   BlockWeights weights;
-  WeightShapes shapes;                 // of these, without the word embedding
+  WeightShapes shapes;  // of these, without the word embedding and such experts
+  ExpertWeights experts;
   std::vector<Matrix> word_embedding;  // if there is one
   std::vector<SharedGradients> shared;
 };

@@ -14,10 +14,18 @@
 
 namespace tsim::strategies {
 
+/// What a rank has of its device and host.
+struct RankCosts {
+  Bytes reserved;               // of the device's memory: context and libraries
+  Seconds host_collective;      // as in cost::Device
+  double overlap_slowdown = 0;  // the same
+};
+RankCosts rank_costs(const cost::Device& device);
+
 /// What a rank's kind of device changes.
 struct KindPlan {
   std::vector<StagePlan> stages;  // as BuildInput's, but for the times
-  Bytes reserved;
+  RankCosts costs;
 };
 
 struct BuildInput {
@@ -28,9 +36,9 @@ struct BuildInput {
   int micro_batches = 1;  // of one pipeline; with slices, slices of all of them
   bool training = true;
   FoldedAxes folded;
-  Bytes reserved;                        // of a device's memory: context and libraries
+  RankCosts costs;
   std::span<const KindPlan> kinds = {};  // by kind of device; none: all ranks are as `stages` and
-                                         // `reserved` say
+                                         // `costs` say
   int context_variants = 1;              // entries of `kinds` for each kind of device: one for each
                                          // context rank where they differ
   /// By slice of a sample's tokens, the stages' plans of its phases; none: samples are whole.

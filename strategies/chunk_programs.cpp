@@ -13,7 +13,8 @@ namespace {
 constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t sharded_elements(const BlockPlan& plan) {
-  return plan.weights.own + plan.weights.embedding - plan.weights.small;
+  const BlockWeights& w = plan.weights;
+  return w.own + w.embedding - w.small - w.experts;
 }
 
 /// One of a block's lists of pieces.
@@ -44,11 +45,16 @@ class ProgramsOf {
 
   /// What is done with gradients in a micro-batch's backward; `last`: it is the last one's.
   BucketLimits buckets(bool last) const {
-    if (replicas(s_) == 1 && !steps_on_host(s_)) { return {}; }
-    if (!sends_in_programs(s_)) { return last ? limits() : BucketLimits{}; }
-    if (!last && !syncs_every(s_)) { return {}; }
+    const bool dense = replicas(s_) > 1 || steps_on_host(s_);
+    const bool experts = spreads_experts(s_) && (expert_holders(s_) > 1 || steps_on_host(s_));
+    if (!dense && !experts) { return {}; }
+    if (!last && !(sends_in_programs(s_) && syncs_every(s_))) { return {}; }
     BucketLimits result = limits();
+    result.dense = dense;
+    result.experts = experts;
+    if (!sends_in_programs(s_)) { return result; }
     result.sends = gradient_sends(s_, last || s_.across_every);
+    result.expert_sends = expert_gradient_sends(s_);
     result.completes = last;
     const bool transient = (s_.zero.stage >= 2 || steps_on_host(s_)) && syncs_every(s_);
     if (transient) { result.gradient = Bytes{size_of(s_.precision.gradient)}; }
@@ -160,11 +166,19 @@ void add_programs(std::span<const ChunkBlock> blocks, const Strategy& strategy,
   const BucketLimits last = make.buckets(true);
   plan.forward = make.forward(false);
   if (strategy.overlap_parameters) { plan.first_forward = make.forward(true); }
-  plan.backward = make.backward(&BlockPlan::backward, Phase::backward, each);
-  plan.last_backward = make.backward(&BlockPlan::backward, Phase::backward, last);
+  const bool adds = strategy.eager_accumulation;
+  const Pieces backward = adds ? &BlockPlan::backward_added : &BlockPlan::backward;
+  const Pieces weights = adds ? &BlockPlan::weight_grad_added : &BlockPlan::weight_grad;
+  plan.backward = make.backward(backward, Phase::backward, each);
+  plan.last_backward = make.backward(backward, Phase::backward, last);
   plan.input_grad = make.backward(&BlockPlan::input_grad, Phase::input_grad, {});
-  plan.weight_grad = make.backward(&BlockPlan::weight_grad, Phase::weight_grad, each);
-  plan.last_weight_grad = make.backward(&BlockPlan::weight_grad, Phase::weight_grad, last);
+  plan.weight_grad = make.backward(weights, Phase::weight_grad, each);
+  plan.last_weight_grad = make.backward(weights, Phase::weight_grad, last);
+  if (!adds || !strategy.gradients_when_made) { return; }
+  plan.first_backward = make.backward(&BlockPlan::backward, Phase::backward, each);
+  plan.only_backward = make.backward(&BlockPlan::backward, Phase::backward, last);
+  plan.first_weight_grad = make.backward(&BlockPlan::weight_grad, Phase::weight_grad, each);
+  plan.only_weight_grad = make.backward(&BlockPlan::weight_grad, Phase::weight_grad, last);
 }
 
 }  // namespace tsim::strategies

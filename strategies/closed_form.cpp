@@ -73,6 +73,7 @@ class Estimator {
   Ends ends_of(const Program& program, int stage) {
     std::vector<Seconds> end(program.steps.size());
     Seconds free;  // communications between replicas queue
+    Seconds host;  // has launched so far
     Ends ends;
     for (std::size_t i = 0; i < program.steps.size(); ++i) {
       const Step& step = program.steps[i];
@@ -81,6 +82,8 @@ class Estimator {
         start = std::max(start, end[static_cast<std::size_t>(before)]);
       }
       end[i] = start + (step.is_comm ? comm_time(step, stage) : step.duration);
+      host += host_time(step);
+      if (!step.is_comm) { end[i] = std::max(end[i], host); }
       if (!reads_input(step)) { free = end[i]; }
       ends.all = std::max(ends.all, end[i]);
     }
@@ -88,6 +91,10 @@ class Estimator {
       ends.exits = std::max(ends.exits, end[static_cast<std::size_t>(exit)]);
     }
     return ends;
+  }
+
+  Seconds host_time(const Step& step) const {
+    return step.is_comm && !is_copy(step.comm.group.axis) ? in_.costs.host_collective : step.host;
   }
 
   Seconds program_time(const Program& program, int stage) { return ends_of(program, stage).exits; }
@@ -180,8 +187,11 @@ class Estimator {
     const CollectiveOp op =
         s.zero.stage >= 1 ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
     const Bytes element{size_of(s.precision.reduction)};
+    Seconds host = clock.now;
     for (const Step& step : last.steps) {
       clock.now += step.is_comm ? comm_time(step, stage) : step.duration;
+      host += host_time(step);
+      if (!step.is_comm) { clock.now = std::max(clock.now, host); }
       if (step.bucket == 0) { continue; }
       clock.free =
           std::max(clock.free, clock.now) + collective(op, holders(stage), step.bucket * element);

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "strategies/exchange.hpp"
+
 namespace tsim::strategies {
 namespace {
 
@@ -26,6 +28,23 @@ double slowest(const std::vector<Flow>& flows, const Loads& loads, const cost::T
     }
   }
   return worst;
+}
+
+/// A dispatch of tokens to experts, or the way back.
+bool is_exchange(const CommKey& key) {
+  return key.op == cost::CollectiveOp::all_to_all && key.group.axis == GroupAxis::plane;
+}
+
+/// One flow for each channel instead of one for each pair of ranks: as long when it is alone.
+std::vector<Flow> by_channel(const std::vector<Flow>& flows) {
+  std::map<cost::ChannelId, double> loads;
+  for (const Flow& flow : flows) {
+    for (const cost::ChannelId c : flow.channels) { loads[c] += flow.bytes; }
+  }
+  std::vector<Flow> merged;
+  merged.reserve(loads.size());
+  for (const auto& [channel, bytes] : loads) { merged.push_back({{channel}, bytes}); }
+  return merged;
 }
 
 /// A ring of messages ends where it began.
@@ -64,12 +83,35 @@ Comm CommTable::lay(const CommKey& key, std::string_view algorithm,
     comm.flows = std::move(copy.flows);
     return comm;
   }
-  const auto plan = plan_collective(key.op, algorithm, devices, key.payload, *router_);
+  const bool exchange = is_exchange(key);
+  const auto plan = exchange ? exchange_plan(*strategy_, devices, key.payload, *router_)
+                             : plan_collective(key.op, algorithm, devices, key.payload, *router_);
   comm.algorithm = plan.algorithm;
   comm.latency = plan.latency;
   comm.flows = flows(plan);
   comm.costs = plan.costs;
+  if (exchange) { comm.flows = by_channel(comm.flows); }
   return comm;
+}
+
+/// Of a group whose ranks are all as its first one, the flows on that one's channels, unless others
+/// take longer.
+void CommTable::keep_first(Comm& comm) {
+  std::unordered_set<cost::ChannelId> of_first;
+  for (const int other : comm.devices) {
+    if (other == comm.devices.front()) { continue; }
+    for (const cost::Path* path : {&router_->path(comm.devices.front(), other),
+                                   &router_->path(other, comm.devices.front())}) {
+      of_first.insert(path->channels.begin(), path->channels.end());
+    }
+  }
+  std::vector<Flow> kept;
+  std::copy_if(comm.flows.begin(), comm.flows.end(), std::back_inserter(kept),
+               [&](const Flow& flow) { return of_first.contains(flow.channels.front()); });
+  Loads loads;
+  add_loads(comm.flows, loads);
+  const double all = slowest(comm.flows, loads, *topology_);
+  if (slowest(kept, loads, *topology_) >= all * (1 - 1e-9)) { comm.flows = std::move(kept); }
 }
 
 std::uint32_t CommTable::comm(TaskGraph& graph, const CommKey& key, const std::string& label,
@@ -78,6 +120,7 @@ std::uint32_t CommTable::comm(TaskGraph& graph, const CommKey& key, const std::s
   if (found != known_.end()) { return found->second; }
   Comm comm = lay(key, algorithm_of(*strategy_, key.op), copies.front());
   comm.label = label;
+  if (key.alone && is_exchange(key)) { keep_first(comm); }
   comm.own_flows = static_cast<std::uint32_t>(comm.flows.size());
   comm.copies = static_cast<std::int32_t>(copies.size());
   std::unordered_set<cost::ChannelId> own;

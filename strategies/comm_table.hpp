@@ -26,6 +26,7 @@ struct CommKey {
   RankGroup group;
   int role = 0;  // tells groups of the same form apart, numbered by the caller
   Bytes payload;
+  bool alone = false;  // one simulated rank stands for the whole group
   auto operator<=>(const CommKey&) const = default;
 };
 
@@ -51,6 +52,7 @@ class CommTable {
  private:
   std::vector<Flow> flows(const cost::CollectivePlan& plan);
   Comm lay(const CommKey& key, std::string_view algorithm, const std::vector<int>& devices);
+  void keep_first(Comm& comm);
   const cost::Topology* topology_;
   cost::Router* router_;
   HostCopies copies_;

@@ -38,12 +38,14 @@ Fits fits_in_memory(std::vector<LayerMemory> layers, const Strategy& strategy,
       sum.elements += layer.elements;
       sum.whole += layer.whole;
       add(sum.shapes, layer.shapes);
+      add(sum.experts, layer.experts);
       sum.activations += layer.activations;
       sum.workspace = std::max(sum.workspace, layer.workspace);
     }
     const auto stage = static_cast<std::size_t>(part);
-    const StateBytes states = states_on_device(
-        state_bytes(sum.elements, strategy, sum.whole, sum.shapes), strategy, sum.whole);
+    const StateBytes states =
+        states_on_device(state_bytes(sum.elements, strategy, sum.whole, sum.shapes, sum.experts),
+                         strategy, sum.whole);
     const Bytes weights = weight_versions(strategy, part) * states.parameters;
     const Bytes needed = weights + states.gradients + states.optimizer + sum.workspace +
                          in_flight[stage] * sum.activations;

@@ -15,8 +15,9 @@ struct LayerMemory {
   std::int64_t elements = 0;
   std::int64_t whole = 0;  // of these, kept on every rank whatever is sharded
   WeightShapes shapes;
-  Bytes activations;  // of one micro-batch, the loss's included
-  Bytes workspace;    // of a phase
+  ExpertWeights experts;  // of the elements
+  Bytes activations;      // of one micro-batch, the loss's included
+  Bytes workspace;        // of a phase
 };
 
 /// By stage, the most micro-batches whose activations it holds at once in the schedule's order.

@@ -65,6 +65,7 @@ class AlikeCheck {
                          return sums_alike(group_copies(layout_, axes_, place, group), message);
                        }) &&
            groups_alike(place, gradients) && copies_alike(place, message) &&
+           experts_alike(place, plan, message) &&
            sums_alike(replica_copies(layout_, axes_, place.tensor, holders), gradients) &&
            messages_alike(place, message);
   }
@@ -104,6 +105,19 @@ class AlikeCheck {
     return std::ranges::all_of(groups, [&](const RankGroup& group) {
       return sums_alike(group_copies(layout_, axes_, place, group), size);
     });
+  }
+
+  /// Ranks that have different experts, that split one, and that hold copies of the same.
+  bool experts_alike(const Place& place, const StagePlan& plan, Bytes size) {
+    if (plan.experts.elements == 0) { return true; }
+    const auto alike = [&](CollectiveOp op, const RankGroup& group) {
+      const CommKey key{.stream = {}, .op = op, .group = group, .payload = size};
+      return group.size < 2 || table_.alike(key, group_copies(layout_, axes_, place, group));
+    };
+    const int split = expert_tensor(strategy_);
+    return alike(CollectiveOp::all_to_all, {GroupAxis::plane, strategy_.experts.ranks, split}) &&
+           alike(CollectiveOp::all_gather, {GroupAxis::plane, split, 1}) &&
+           alike(CollectiveOp::all_reduce, expert_copies(strategy_));
   }
 
   /// To and from the host, or between two stages.
@@ -177,15 +191,22 @@ FoldedAxes foldable_axes(const Strategy& strategy, bool causal,
   return {};
 }
 
+PlaneGroup axes_of(const RankGroup& group, const Layout& layout) {
+  if (group.axis == GroupAxis::plane) { return on_axes(group, layout.tensor()); }
+  const RankGroup alone{group.axis};
+  return {.tensor = group.axis == GroupAxis::tensor ? group : alone,
+          .replica = group.axis == GroupAxis::replica ? group : alone};
+}
+
 GroupCopies group_copies(const Layout& layout, FoldedAxes folded, const Place& place,
                          const RankGroup& group) {
   const bool of_tensor = group.axis == GroupAxis::tensor;
-  const bool of_replicas = group.axis == GroupAxis::replica;
-  // Along its own axis groups are counted, along the other one indices.
-  const int tensors = of_tensor ? group_count(group, layout.tensor()) : layout.tensor();
-  const int replicas = of_replicas ? group_count(group, layout.replicas()) : layout.replicas();
-  const int tensor = of_tensor ? group_of(group, place.tensor) : place.tensor;
-  const int replica = of_replicas ? group_of(group, place.replica) : place.replica;
+  const PlaneGroup axes = axes_of(group, layout);
+  // Along its own axes groups are counted, along the other one indices.
+  const int tensors = group_count(axes.tensor, layout.tensor());
+  const int replicas = group_count(axes.replica, layout.replicas());
+  const int tensor = group_of(axes.tensor, place.tensor);
+  const int replica = group_of(axes.replica, place.replica);
   GroupCopies copies;
   for (const int r : along(folded.data, replica, replicas)) {
     for (const int t : along(folded.tensor, tensor, tensors)) {

@@ -23,6 +23,9 @@ FoldedAxes foldable_axes(const Strategy& strategy, bool causal,
                          const std::vector<StagePlan>& stages, const cost::Topology& topology,
                          cost::Router& router);
 
+/// A group as one along each axis; along an axis that is not its own every index is a group.
+PlaneGroup axes_of(const RankGroup& group, const Layout& layout);
+
 /// Device groups of a communication over `group`, for the simulated group that `place` is in first
 /// and then, along folded axes, its copies.
 GroupCopies group_copies(const Layout& layout, FoldedAxes folded, const Place& place,

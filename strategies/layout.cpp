@@ -65,7 +65,20 @@ std::vector<int> Layout::replica_group(int tensor, int stage) const {
   return ranks({GroupAxis::replica, replicas()}, 0, {tensor, 0, stage});
 }
 
+std::vector<int> Layout::plane_ranks(const RankGroup& group, const Place& place) const {
+  const PlaneGroup axes = on_axes(group, tensor_);
+  std::vector<int> ranks;
+  ranks.reserve(static_cast<std::size_t>(group.size));
+  for (const int replica : members(axes.replica, place.replica)) {
+    for (const int tensor : members(axes.tensor, place.tensor)) {
+      ranks.push_back(rank({tensor, replica, place.stage}));
+    }
+  }
+  return ranks;
+}
+
 std::vector<int> Layout::ranks(const RankGroup& group, int number, Place place) const {
+  if (group.axis == GroupAxis::plane) { return plane_ranks(group, place); }
   if (group.axis != GroupAxis::tensor && group.axis != GroupAxis::replica) { return {rank(place)}; }
   std::vector<int> ranks;
   ranks.reserve(static_cast<std::size_t>(group.size));

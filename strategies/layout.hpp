@@ -29,10 +29,12 @@ class Layout {
   int stages() const { return stages_; }
   std::vector<int> tensor_group(int replica, int stage) const;
   std::vector<int> replica_group(int tensor, int stage) const;
-  /// Ranks of group `number` along the axis of `group`, at `place` otherwise.
+  /// Ranks of group `number` along the axis of `group`, at `place` otherwise. A group of the plane
+  /// is told by the numbers of its groups along both axes, in `place`.
   std::vector<int> ranks(const RankGroup& group, int number, Place place) const;
 
  private:
+  std::vector<int> plane_ranks(const RankGroup& group, const Place& place) const;
   int tensor_, context_, data_, stages_;
   int tensor_stride_ = 1, context_stride_ = 1, data_stride_ = 1, stage_stride_ = 1;
   std::vector<int> stage_places_;  // by stage; empty: its own

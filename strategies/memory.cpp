@@ -10,7 +10,31 @@ std::int64_t part(std::int64_t elements, std::int64_t shards) {
   return (elements + shards - 1) / shards;
 }
 
+/// States of weights that so many ranks share, `whole` of which all keep.
+StateBytes bytes_of(const Weights& held, std::int64_t whole, const Strategy& strategy) {
+  const Precision& precision = strategy.precision;
+  const Zero& zero = strategy.zero;
+  const std::int64_t elements = held.elements;
+  const std::int64_t shards = held.shards;
+  Weights all = held;
+  all.shards = 1;
+  const bool whole_gradients = zero.stage < 2 || !syncs_every(strategy);
+  const Bytes weight{size_of(kept_weights(precision))};
+  const Bytes copies = parameter_bytes(all, precision) - elements * weight;
+  std::int64_t kept = elements;
+  if (zero.stage == 3) {
+    kept = whole + part(elements - whole, shards);
+    if (zero.secondary_group > 0) { kept += part(elements - whole, zero.secondary_group); }
+  }
+  const std::int64_t summed = whole_gradients ? elements : part(elements, shards);
+  return {.parameters = kept * weight + Bytes{part(copies.value, zero.stage == 3 ? shards : 1)},
+          .gradients = summed * Bytes{gradient_size(precision)},
+          .optimizer = optimizer_bytes(held, strategy)};
+}
+
 }  // namespace
+
+int expert_state_shards(const Strategy& s) { return s.zero.stage == 0 ? 1 : expert_holders(s); }
 
 int state_shards(const Strategy& s) {
   if (s.zero.stage == 0) { return 1; }
@@ -25,23 +49,19 @@ StateSizes state_sizes(const Precision& precision, Optimizer optimizer) {
 }
 
 StateBytes state_bytes(std::int64_t elements, const Strategy& strategy, std::int64_t whole,
-                       const WeightShapes& shapes) {
-  const Precision& precision = strategy.precision;
-  const Weights all{.elements = elements, .shapes = shapes};
-  const Zero& zero = strategy.zero;
-  const std::int64_t shards = state_shards(strategy);
-  const bool whole_gradients = zero.stage < 2 || !syncs_every(strategy);
-  const Bytes weight{size_of(kept_weights(precision))};
-  const Bytes copies = parameter_bytes(all, precision) - elements * weight;
-  std::int64_t held = elements;
-  if (zero.stage == 3) {
-    held = whole + part(elements - whole, shards);
-    if (zero.secondary_group > 0) { held += part(elements - whole, zero.secondary_group); }
-  }
-  const std::int64_t summed = whole_gradients ? elements : part(elements, shards);
-  return {.parameters = held * weight + Bytes{part(copies.value, zero.stage == 3 ? shards : 1)},
-          .gradients = summed * Bytes{gradient_size(precision)},
-          .optimizer = optimizer_bytes(share_of(all, shards), strategy)};
+                       const WeightShapes& shapes, const ExpertWeights& experts) {
+  const Weights dense{
+      .elements = elements - experts.elements, .shapes = shapes, .shards = state_shards(strategy)};
+  StateBytes bytes = bytes_of(dense, whole, strategy);
+  if (experts.elements == 0) { return bytes; }
+  const Weights spread{.elements = experts.elements,
+                       .shapes = experts.shapes,
+                       .shards = expert_state_shards(strategy)};
+  const StateBytes more = bytes_of(spread, 0, strategy);
+  bytes.parameters += more.parameters;
+  bytes.gradients += more.gradients;
+  bytes.optimizer += more.optimizer;
+  return bytes;
 }
 
 double closed_form_activations(const ActivationShape& a) {

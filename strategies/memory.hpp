@@ -27,12 +27,17 @@ struct StateBytes {
 /// replicas (of both halves of a bidirectional pipeline) otherwise.
 int state_shards(const Strategy& strategy);
 
+/// The same of experts' states: the ranks that hold copies of them.
+int expert_state_shards(const Strategy& strategy);
+
 /// States of `elements` on one rank, between two phases of an iteration. ZeRO divides the
 /// optimizer's part by the shards, rounding up, from stage 2 on the gradients (unless they wait for
 /// the last micro-batch) and at stage 3 the parameters, `whole` of which are kept on every rank.
 ///   [arXiv:1910.02054, sec. 5]
+/// `experts`, of these elements, are sharded over the ranks that hold copies of them; `shapes` are
+/// the others'.
 StateBytes state_bytes(std::int64_t elements, const Strategy& strategy, std::int64_t whole = 0,
-                       const WeightShapes& shapes = {});
+                       const WeightShapes& shapes = {}, const ExpertWeights& experts = {});
 
 /// Layer activations in bytes of one pipeline's first stage by the published closed form, 16 bit,
 /// dropout on, scores kept unless recomputed: s b h L (10 + 24/t + 5as/(ht)), over t all of it with

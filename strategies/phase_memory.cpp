@@ -8,6 +8,11 @@ constexpr Bytes kZero;
 MemoryChange allocated(MemoryClass cls, Bytes bytes) { return {cls, bytes, kZero}; }
 MemoryChange freed(MemoryClass cls, Bytes bytes) { return {cls, kZero, kZero - bytes}; }
 
+bool makes_gradients(Which which) {
+  return which == Which::first_backward || which == Which::only_backward ||
+         which == Which::first_weight_grad || which == Which::only_weight_grad;
+}
+
 /// From `before` bytes to `after`: growth at the start, the rest freed at the end.
 void change(MemoryClass cls, Bytes before, Bytes after, PhaseMemory& memory) {
   if (after > before) {
@@ -20,10 +25,16 @@ void change(MemoryClass cls, Bytes before, Bytes after, PhaseMemory& memory) {
 }  // namespace
 
 const Program& program_of(const ChunkPlan& chunk, Which which) {
+  const auto either = [](const Program& own, const Program& other) -> const Program& {
+    return own.steps.empty() ? other : own;
+  };
   switch (which) {
     case Which::forward: return chunk.forward;
-    case Which::first_forward:
-      return chunk.first_forward.steps.empty() ? chunk.forward : chunk.first_forward;
+    case Which::first_forward: return either(chunk.first_forward, chunk.forward);
+    case Which::first_backward: return either(chunk.first_backward, chunk.backward);
+    case Which::only_backward: return either(chunk.only_backward, chunk.last_backward);
+    case Which::first_weight_grad: return either(chunk.first_weight_grad, chunk.weight_grad);
+    case Which::only_weight_grad: return either(chunk.only_weight_grad, chunk.last_weight_grad);
     case Which::backward: return chunk.backward;
     case Which::last_backward: return chunk.last_backward;
     case Which::input_grad: return chunk.input_grad;
@@ -45,6 +56,8 @@ PhaseMemory phase_memory(const ChunkPlan& chunk, Which which, bool training) {
       break;
     case Which::backward:
     case Which::last_backward:
+    case Which::first_backward:
+    case Which::only_backward:
       memory.first = {allocated(MemoryClass::workspace, chunk.backward_workspace)};
       memory.last = {freed(MemoryClass::workspace, chunk.backward_workspace),
                      freed(MemoryClass::activations, chunk.activations),
@@ -58,9 +71,14 @@ PhaseMemory phase_memory(const ChunkPlan& chunk, Which which, bool training) {
       break;
     case Which::weight_grad:
     case Which::last_weight_grad:
+    case Which::first_weight_grad:
+    case Which::only_weight_grad:
       memory.last = {freed(MemoryClass::activations, chunk.weight_activations),
                      freed(MemoryClass::logits, chunk.weight_logits)};
       break;
+  }
+  if (makes_gradients(which)) {
+    memory.last.push_back({MemoryClass::gradients, kZero, chunk.gradients});
   }
   return memory;
 }

@@ -31,6 +31,7 @@ struct Piece {
   Flops hardware_flops;                  // what the device executes, recomputation included
   std::int64_t gradients = 0;            // elements whose gradient is complete at its end
   std::int64_t embedding_gradients = 0;  // the same, of the word embedding that a tied head shares
+  std::int64_t expert_gradients = 0;     // the same, of experts that are spread otherwise
   // communication
   Communication comm;
   int swap = 0;  // != 0: it moves activations of so numbered block of the chunk

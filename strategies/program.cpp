@@ -1,6 +1,7 @@
 #include "strategies/program.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -11,7 +12,7 @@ namespace {
 class ProgramMaker {
  public:
   ProgramMaker(Seconds host_launch, const BucketLimits& buckets)
-      : host_launch_(host_launch), buckets_(buckets), limit_(buckets.first) {}
+      : host_launch_(host_launch), buckets_(buckets), limits_{buckets.first, buckets.first} {}
 
   void add(const Piece& piece) {
     switch (piece.kind) {
@@ -29,14 +30,12 @@ class ProgramMaker {
         add_comm(piece);
         break;
       case PieceKind::join: join(piece.key); break;
-      case PieceKind::flush:
-        if (bucket_ > 0) { send_bucket(piece.phase); }
-        break;
+      case PieceKind::flush: send_rest(piece.phase); break;
     }
   }
 
   Program finish() && {
-    if (bucket_ > 0) { send_bucket(last_phase_); }
+    send_rest(last_phase_);
     close();
     for (const auto& [key, steps] : pending_) {
       frontier_.insert(frontier_.end(), steps.begin(), steps.end());
@@ -57,29 +56,47 @@ class ProgramMaker {
     current_.hardware_flops += piece.hardware_flops;
     current_.memory.insert(current_.memory.end(), piece.memory.begin(), piece.memory.end());
     if (buckets_.others == 0) { return; }
-    const std::int64_t made = piece.gradients + piece.embedding_gradients;
-    bucket_ += made;
-    if (made > 0 && buckets_.gradient.value > 0) {
-      current_.memory.push_back({MemoryClass::gradients, made * buckets_.gradient, {}});
+    const std::int64_t dense = buckets_.dense ? piece.gradients + piece.embedding_gradients : 0;
+    const std::int64_t experts = buckets_.experts ? piece.expert_gradients : 0;
+    if (dense + experts > 0 && buckets_.gradient.value > 0) {
+      current_.memory.push_back(
+          {MemoryClass::gradients, (dense + experts) * buckets_.gradient, {}});
     }
-    if (bucket_ >= limit_) {
-      limit_ = buckets_.others;
-      send_bucket(piece.phase);
+    fill(dense, false, piece.phase);
+    fill(experts, true, piece.phase);
+  }
+
+  const std::vector<GradientSend>& sends(bool experts) const {
+    return experts ? buckets_.expert_sends : buckets_.sends;
+  }
+
+  /// Adds the gradients that the kernel at hand makes.
+  void fill(std::int64_t made, bool experts, Phase phase) {
+    filled_[experts ? 1 : 0] += made;
+    if (made == 0 || filled_[experts ? 1 : 0] < limits_[experts ? 1 : 0]) { return; }
+    limits_[experts ? 1 : 0] = buckets_.others;
+    send_bucket(phase, experts);
+  }
+
+  void send_rest(Phase phase) {
+    for (const bool experts : {false, true}) {
+      if (filled_[experts ? 1 : 0] > 0) { send_bucket(phase, experts); }
     }
   }
 
   /// Ends the step at hand, whose end completes the bucket, and sends that.
-  void send_bucket(Phase phase) {
-    const std::int64_t elements = std::exchange(bucket_, 0);
-    if (buckets_.sends.empty()) {
+  void send_bucket(Phase phase, bool experts) {
+    const std::int64_t elements = std::exchange(filled_[experts ? 1 : 0], 0);
+    if (sends(experts).empty()) {
       open_ = true;
       current_.phase = phase;
+      current_.of_experts = experts;
       close(elements);
       return;
     }
     close();
     std::vector<int> after = frontier_;
-    for (const GradientSend& send : buckets_.sends) {
+    for (const GradientSend& send : sends(experts)) {
       Step step;
       step.is_comm = true;
       step.phase = Phase::gradient_sync;
@@ -124,7 +141,8 @@ class ProgramMaker {
   void close(std::int64_t bucket = 0) {
     if (!open_) { return; }
     current_.after = frontier_;
-    current_.duration = std::max(on_device_, static_cast<double>(launches_) * host_launch_);
+    current_.duration = on_device_;
+    current_.host = static_cast<double>(launches_) * host_launch_;
     current_.bucket = bucket;
     program_.steps.push_back(std::exchange(current_, Step{}));
     frontier_ = {static_cast<int>(program_.steps.size()) - 1};
@@ -135,14 +153,14 @@ class ProgramMaker {
 
   Seconds host_launch_;
   const BucketLimits& buckets_;
-  std::int64_t limit_;
   Program program_;
   Step current_;
   Phase last_phase_{};  // of a computation
   bool open_ = false;
   Seconds on_device_;
   int launches_ = 0;
-  std::int64_t bucket_ = 0;
+  std::array<std::int64_t, 2> limits_;  // of dense weights and of experts spread otherwise
+  std::array<std::int64_t, 2> filled_{};
   std::vector<int> frontier_;                // what the next step waits for
   std::map<int, std::vector<int>> pending_;  // by key: communications that go on beside
 };
@@ -157,9 +175,13 @@ Program make_program(std::span<const Piece> pieces, Seconds host_launch,
 }
 
 Seconds compute_time(const Program& program) {
-  Seconds sum;
-  for (const Step& step : program.steps) { sum += step.duration; }
-  return sum;
+  Seconds on_device;
+  Seconds host;
+  for (const Step& step : program.steps) {
+    on_device += step.duration;
+    host += step.host;
+  }
+  return std::max(on_device, host);
 }
 
 bool reads_input(const Step& step) {

@@ -17,9 +17,11 @@ struct Step {
   std::vector<int> after;  // earlier steps; none: it may start when the phase may
   MemoryEffect memory;     // at its start and its end
   // compute
-  Seconds duration;
+  Seconds duration;  // on the device
+  Seconds host;      // until the host has launched it, from when it has launched what is before
   Flops model_flops, hardware_flops;
   std::int64_t bucket = 0;  // > 0: a bucket of so many gradient elements is complete at its end
+  bool of_experts = false;  // they are experts'
   // communication
   int swap = 0;              // as in Piece
   std::int64_t to_host = 0;  // > 0: the host has all of so many elements' gradients at its end
@@ -38,17 +40,20 @@ struct BucketLimits {
   /// What sends a full bucket, one after another; empty: the steps are only marked, and whoever
   /// reads them sends.
   std::vector<GradientSend> sends = {};
+  std::vector<GradientSend> expert_sends = {};  // the same, of experts that are spread otherwise
+  bool dense = true;                            // which gradients are sent at all
+  bool experts = true;
   Bytes gradient = {};     // of an element as it waits to be sent: allocated when it is made, freed
                            // with the last of `sends`
   bool completes = false;  // the gradients that are sent have been added up over micro-batches
 };
 
-/// Joins pieces that nothing separates. A step takes what its kernels take on the device, or what
-/// the host needs to launch them if that is longer.
+/// Joins pieces that nothing separates.
 Program make_program(std::span<const Piece> pieces, Seconds host_launch,
                      const BucketLimits& buckets = {});
 
-/// Sum of the compute steps.
+/// Of the compute steps: what they take on the device, or the host to launch them if that is
+/// longer.
 Seconds compute_time(const Program& program);
 
 /// Whether a step is what a message to the phase starts: a communication of parameters or with the

@@ -13,8 +13,17 @@ namespace tsim::strategies {
 
 /// Along which axis ranks differ: within a replica, between replicas (context ranks are replicas,
 /// too: they hold the same parameters), a rank and its host's memory or drives (by way of its
-/// memory), that memory and the drives, or ranks of two stages.
-enum class GroupAxis : std::uint8_t { tensor, replica, host_memory, drive, host_drive, peer };
+/// memory), that memory and the drives, or ranks of two stages. plane: all ranks of a stage, tensor
+/// ranks counted first, then context and data ranks; experts are spread over them.
+enum class GroupAxis : std::uint8_t {
+  tensor,
+  replica,
+  host_memory,
+  drive,
+  host_drive,
+  peer,
+  plane
+};
 
 /// Whether one rank alone copies.
 constexpr bool is_copy(GroupAxis axis) {
@@ -38,6 +47,15 @@ constexpr int group_of(const RankGroup& g, int index) {
 constexpr int group_count(const RankGroup& g, int length) { return length / g.size; }
 /// Indices of group `number` in ascending order.
 std::vector<int> members(const RankGroup& g, int number);
+
+/// A group of the plane as one along each axis: its members are all pairs of theirs.
+struct PlaneGroup {
+  RankGroup tensor, replica;
+};
+/// `tensor`: ranks of the tensor group, t. The group's size and stride are multiples or divisors of
+/// it so that every group is such a product: stride x size and t, and stride and t, divide one way
+/// or the other.
+PlaneGroup on_axes(const RankGroup& plane, int tensor);
 
 /// A collective over a group, or a copy to or from the host (`stream` says which way).
 struct Communication {

@@ -61,6 +61,10 @@ int replicas(const Strategy& strategy) {
   return (twice ? 2 : 1) * replica_count(strategy);
 }
 
+int expert_holders(const Strategy& strategy) {
+  return replicas(strategy) / replica_count(strategy) * expert_replicas(strategy);
+}
+
 int mirror_stage(const PipelineShape& shape, int stage) {
   return shape.placement == Placement::bidirectional ? shape.stages - 1 - stage : stage;
 }

@@ -73,6 +73,8 @@ int weight_versions(const Strategy& strategy, int stage);
 bool steps_each(const Strategy& strategy);
 /// Ranks that hold a copy of the same parameters: d c, or 2 d c when bidirectional.
 int replicas(const Strategy& strategy);
+/// Ranks that hold copies of the same part of the same experts, the same way.
+int expert_holders(const Strategy& strategy);
 /// The other stage that holds the parts of `stage`; itself when every part has one holder.
 int mirror_stage(const PipelineShape& shape, int stage);
 /// Both, or the one: all stages that hold the parts of `stage`, that one first.

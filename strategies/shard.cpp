@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "models/stored_format.hpp"
+#include "strategies/expert_comms.hpp"
 
 namespace tsim::strategies {
 namespace {
@@ -35,6 +36,8 @@ struct Division {
   std::int64_t features = 1;  // heads, ffn, vocabulary
   std::int64_t sequence = 1;
   std::int64_t keys = 1;
+  std::int64_t together = 1;  // parts of the sequence that are here: tokens of so many ranks
+  bool rows_apart = false;    // each of the ranks that split an expert has its own rows
 };
 
 std::int64_t divided(const Dim& dim, const Sharding& s, std::int64_t parts) {
@@ -44,16 +47,28 @@ std::int64_t divided(const Dim& dim, const Sharding& s, std::int64_t parts) {
   return part(dim.size, parts);
 }
 
-Shape resized(Shape shape, const Sharding& s, const Division& d) {
-  for (Dim& dim : shape) {
-    if (is_divided(dim.axis)) {
-      dim.size = divided(dim, s, d.features);
-    } else if (dim.axis == Axis::sequence) {
-      dim.size = part(dim.size, d.sequence);
-    } else if (dim.axis == Axis::key_sequence) {
-      dim.size = part(dim.size, d.keys);
-    }
+/// Rows of an expert: this rank's tokens' and those of all that send theirs.
+std::int64_t rows_of_expert(std::int64_t whole, const Sharding& s, bool apart) {
+  const ExpertSharding& e = s.experts;
+  const std::int64_t cut = std::int64_t{s.context} * (e.cuts_tokens ? s.tensor : 1);
+  const std::int64_t senders = std::int64_t{e.ranks} * (e.cuts_tokens && !apart ? e.tensor : 1);
+  return part(whole * senders, cut);
+}
+
+std::int64_t resized(const Dim& dim, const Sharding& s, const Division& d) {
+  switch (dim.axis) {
+    case Axis::sequence: return part(dim.size * d.together, d.sequence);
+    case Axis::key_sequence: return part(dim.size, d.keys);
+    case Axis::expert: return part(dim.size, s.experts.ranks);
+    case Axis::slots: return rows_of_expert(dim.size, s, d.rows_apart);
+    case Axis::expert_ffn:
+    case Axis::gate_expert_ffn: return part(dim.size, s.experts.tensor);
+    default: return is_divided(dim.axis) ? divided(dim, s, d.features) : dim.size;
   }
+}
+
+Shape resized(Shape shape, const Sharding& s, const Division& d) {
+  for (Dim& dim : shape) { dim.size = resized(dim, s, d); }
   return shape;
 }
 
@@ -68,6 +83,11 @@ Op resized(Op op, const Sharding& s) {
   Division d = division(s, !is_split(op.space));
   if (op.part == models::Part::attention_core && s.attention == ContextAttention::ulysses) {
     d = {std::int64_t{s.tensor} * s.context, 1, 1};
+  }
+  if (op.part == models::Part::dispatch || op.part == models::Part::combine) {
+    d.sequence = std::int64_t{s.context} * (s.experts.cuts_tokens ? s.tensor : 1);
+    d.together = s.experts.gathers ? s.experts.ranks : 1;
+    d.rows_apart = true;
   }
   op.space = resized(std::move(op.space), s, d);
   for (auto* operands : {&op.inputs, &op.weights, &op.outputs}) {
@@ -127,6 +147,7 @@ class CommsMaker {
       }
     }
     if (s_.context > 1) { add_context_comms(); }
+    add_expert_comms(graph_, s_, comms_);
     return std::move(comms_);
   }
 
@@ -212,6 +233,15 @@ void hold_what_is_read(OpGraph& part) {
   }
 }
 
+/// Of the experts' results each rank keeps the rows that it sends back.
+void hold_what_is_combined(OpGraph& part) {
+  for (const Op& op : part.ops) {
+    if (op.kind != OpKind::combine) { continue; }
+    const models::Operand& rows = op.inputs.front();
+    part.tensors[static_cast<std::size_t>(rows.tensor)].shape = rows.shape;
+  }
+}
+
 }  // namespace
 
 std::vector<CoreOps> attention_cores(const OpGraph& graph) {
@@ -236,7 +266,8 @@ bool is_split(const Shape& shape) {
 
 OpGraph shard(const OpGraph& graph, const Sharding& s) {
   assert(s.tensor >= 1 && s.context >= 1);
-  if (s.tensor == 1 && s.context == 1) { return graph; }
+  const bool whole = s.tensor == 1 && s.context == 1 && s.experts.ranks == 1;
+  if (whole && s.experts.tensor == 1) { return graph; }
   OpGraph part = graph;
   for (Op& op : part.ops) { op = resized(std::move(op), s); }
   for (models::Tensor& tensor : part.tensors) {
@@ -244,6 +275,7 @@ OpGraph shard(const OpGraph& graph, const Sharding& s) {
     tensor.shape = resized(std::move(tensor.shape), s, division(s, outside));
   }
   hold_what_is_read(part);
+  hold_what_is_combined(part);
   return part;
 }
 

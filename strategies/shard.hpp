@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "models/op_graph.hpp"
@@ -9,6 +10,15 @@
 #include "strategies/strategy.hpp"
 
 namespace tsim::strategies {
+
+/// How the experts of a block are spread.
+struct ExpertSharding {
+  int ranks = 1;            // ep: their tokens come from as many ranks
+  int tensor = 1;           // etp: ranks that split each one
+  bool cuts_tokens = true;  // each tensor rank sends its part of the tokens only
+  bool gathers = false;     // all tokens go to all ranks
+  std::optional<models::DType> dispatch_format{}, combine_format{};  // on the wires
+};
 
 /// A block split over `tensor` x `context` ranks.
 struct Sharding {
@@ -19,6 +29,7 @@ struct Sharding {
   int context = 1;  // ranks that split the sequence of everything
   ContextAttention attention = ContextAttention::ring;
   int context_rank = -1;  // which of them, where that makes a difference
+  ExpertSharding experts{};
 };
 
 /// `graph` as one of t ranks holds it: heads, ffn and vocabulary axes are divided by t (a key/value
@@ -26,7 +37,8 @@ struct Sharding {
 /// parallelism the sequence axis of every operator and tensor without such an axis is divided too.
 /// Context ranks divide the sequence axis of all; keys are whole, but for a ring, whose operators
 /// are one round of it; after Ulysses' all-to-all the attention core has the whole sequence and a
-/// part of the heads.
+/// part of the heads. Experts are dealt to ep ranks and their columns to etp ranks; an expert's
+/// slots hold the rows that come from all of these.
 ///   [arXiv:1909.08053, sec. 3; arXiv:2205.05198, sec. 4.2]
 models::OpGraph shard(const models::OpGraph& graph, const Sharding& sharding);
 

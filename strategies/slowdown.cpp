@@ -52,7 +52,8 @@ void slow(StagePlan& plan, double factor) {
   for (ChunkPlan& chunk : plan.chunks) {
     for (Program* program :
          {&chunk.forward, &chunk.backward, &chunk.last_backward, &chunk.input_grad,
-          &chunk.weight_grad, &chunk.last_weight_grad, &chunk.first_forward}) {
+          &chunk.weight_grad, &chunk.last_weight_grad, &chunk.first_forward, &chunk.first_backward,
+          &chunk.only_backward, &chunk.first_weight_grad, &chunk.only_weight_grad}) {
       slow(*program, factor);
     }
   }

@@ -138,6 +138,18 @@ void gather_messages(const Chain& chain, const ChunkSpec& spec, int tensor,
   }
 }
 
+/// Of a chunk's weights; the word embedding's with the block that completes it.
+Bytes gradients_of(const std::vector<ChunkBlock>& blocks, const Strategy& strategy) {
+  std::int64_t elements = 0;
+  std::int64_t whole = 0;
+  for (const ChunkBlock& block : blocks) {
+    elements += block.plan->weights.own;
+    elements += block.completes_embedding ? block.plan->weights.embedding : 0;
+    whole += block.plan->weights.small;
+  }
+  return states_on_device(state_bytes(elements, strategy, whole), strategy, whole).gradients;
+}
+
 ChunkPlan plan_chunk(const Chain& chain, const ChunkSpec& spec, const Strategy& strategy,
                      const cost::Device& device) {
   const Units units = spec.units;
@@ -165,6 +177,7 @@ ChunkPlan plan_chunk(const Chain& chain, const ChunkSpec& spec, const Strategy& 
     plan.backward_workspace = std::max(plan.backward_workspace, b.backward_workspace);
     if (b.output.value > 0) { plan.output = b.output + b.memory; }
   }
+  if (strategy.gradients_when_made) { plan.gradients = gradients_of(blocks, strategy); }
   // A stage of decoder layers alone keeps a copy of its own of what the encoder made.
   if (!has_encoder_output) { plan.activations += encoder_output; }
   gather_messages(chain, spec, strategy.tensor, plans);
@@ -174,7 +187,11 @@ ChunkPlan plan_chunk(const Chain& chain, const ChunkSpec& spec, const Strategy& 
 
 /// One step on the rank's share of the stage's weights.
 Seconds step_time(const StagePlan& stage, const Strategy& s, const cost::Device& device) {
-  return optimizer_time(share_of({stage.elements, stage.shapes}, state_shards(s)), s, device);
+  const std::int64_t dense = stage.elements - stage.experts.elements;
+  const Seconds time = optimizer_time(share_of({dense, stage.shapes}, state_shards(s)), s, device);
+  if (stage.experts.elements == 0) { return time; }
+  const Weights experts{stage.experts.elements, stage.experts.shapes};
+  return time + optimizer_time(share_of(experts, expert_state_shards(s)), s, device);
 }
 
 /// First unit of each part, and the end of the last one.
@@ -238,6 +255,7 @@ StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const S
     for (int u = units.from; u < units.to; ++u) {
       stage.elements += chain.plan_of(u).weights.own;
       add(stage.shapes, chain.plan_of(u).shapes);
+      add(stage.experts, chain.plan_of(u).experts);
       stage.whole += chain.plan_of(u).weights.small;
       for (const SharedGradients& s : chain.plan_of(u).shared) {
         add_shared(stage.shared, s.ranks, s.elements);
@@ -306,6 +324,7 @@ std::vector<LayerMemory> layer_memory(const Chain& chain) {
     memory.elements += plan.weights.own + plan.weights.embedding;
     memory.whole += plan.weights.small;
     add(memory.shapes, plan.shapes);
+    add(memory.experts, plan.experts);
     add(memory.shapes, {.products = {}, .tables = plan.word_embedding});
     memory.activations += plan.activations + plan.logits;
     memory.workspace =

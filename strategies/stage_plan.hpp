@@ -25,7 +25,12 @@ struct ChunkPlan {
   Program last_backward;  // of the last micro-batch: cut where gradient buckets are complete
   Program input_grad, weight_grad;  // the backward in two parts
   Program last_weight_grad;         // cut like last_backward
+  /// Of the first micro-batch, whose gradients are added to nothing, and of the only one; empty:
+  /// like the others.
+  Program first_backward, only_backward;
+  Program first_weight_grad, only_weight_grad;
   Program first_forward;  // of the first micro-batch: gathers weights; empty: like the others
+  Bytes gradients;        // that the first backward allocates and the optimizer frees
   Bytes input, output;    // activations from the chunk before and to the one after
   Bytes activations;      // kept from forward to backward, one micro-batch
   Bytes logits;           // the same, of the loss
@@ -42,7 +47,8 @@ struct StagePlan {
   bool shares_embedding = false;        // holds a copy that another stage holds too
   Seconds optimizer;                    // one step on one rank
   std::vector<SharedGradients> shared;  // added up over parts of the tensor group before that
-  WeightShapes shapes;                  // of the trained elements
+  WeightShapes shapes;                  // of the trained elements but `experts`
+  ExpertWeights experts;                // of the trained elements, spread otherwise
 };
 
 /// Layers of each of the consecutive parts of the model: without chunks, of each stage.

@@ -13,6 +13,7 @@
 #include "models/kernel.hpp"
 #include "models/stored_format.hpp"
 #include "models/units.hpp"
+#include "strategies/experts.hpp"
 #include "strategies/offload.hpp"
 #include "strategies/pipeline_order.hpp"
 #include "strategies/tensor/tensor_split.hpp"
@@ -108,7 +109,8 @@ struct Strategy {
   ContextAttention context_attention = ContextAttention::ring;
   bool zigzag = true;  // rank i has the parts i and 2c-1-i of 2c, so that a causal mask leaves all
                        // the same work
-  int chunks = 1;      // v: model chunks of a stage, as the schedule allows
+  ExpertParallel experts;
+  int chunks = 1;                  // v: model chunks of a stage, as the schedule allows
   bool sequence_parallel = false;  // norms and dropout split along the sequence over t
   std::string schedule = "1f1b";   // a name in the schedule registry, or of an order of its own
   PipelineOrder own_order;         // of a schedule that is not in the registry
@@ -138,6 +140,12 @@ struct Strategy {
   Zero zero;
   Offload offload;
   GradientSync gradient_sync = GradientSync::automatic;
+  bool gradients_when_made = false;  // the first backward allocates them and the optimizer frees
+                                     // them, as PyTorch does; else they are there all the time, as
+                                     // Megatron-LM's buffer is
+  bool eager_accumulation = false;   // kernels of their own add a micro-batch's gradients to those
+                                     // of the ones before; else products do
+  bool vocabulary_parallel = true;   // tensor ranks split the vocabulary; else each holds all of it
   bool across_every = true;  // with sync of every micro-batch: over all groups of shards each time
   bool overlap_parameters = false;  // ZeRO 1, 2: weights are gathered block by block before the
                                     // first forward needs them, not after the optimizer

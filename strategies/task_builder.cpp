@@ -45,14 +45,15 @@ OrderCosts order_costs(const BuildInput& input, const PipelineShape& shape) {
 
 /// Programs that an order runs: those of a backward in two parts only where it has some.
 std::vector<Which> programs_of(const PipelineOrder& order) {
-  std::vector<Which> used{Which::forward, Which::first_forward, Which::backward,
-                          Which::last_backward};
+  std::vector<Which> used{Which::forward,       Which::first_forward,  Which::backward,
+                          Which::last_backward, Which::first_backward, Which::only_backward};
   const bool split = std::any_of(order.begin(), order.end(), [](const StageOrder& stage) {
     return std::any_of(stage.begin(), stage.end(),
                        [](const Action& a) { return a.phase == Phase::weight_grad; });
   });
   if (split) {
-    used.insert(used.end(), {Which::input_grad, Which::weight_grad, Which::last_weight_grad});
+    used.insert(used.end(), {Which::input_grad, Which::weight_grad, Which::last_weight_grad,
+                             Which::first_weight_grad, Which::only_weight_grad});
   }
   return used;
 }
@@ -127,8 +128,8 @@ const StagePlan& TaskBuilder::plan_on(std::size_t kind, int stage) const {
   return (input_.kinds.empty() ? input_.stages : input_.kinds[kind].stages)[index(stage)];
 }
 
-Bytes TaskBuilder::reserved_on(std::uint32_t kind) const {
-  return input_.kinds.empty() ? input_.reserved : input_.kinds[kind].reserved;
+const RankCosts& TaskBuilder::costs_on(std::uint32_t kind) const {
+  return input_.kinds.empty() ? input_.costs : input_.kinds[kind].costs;
 }
 
 void TaskBuilder::make_ranks() {
@@ -137,7 +138,8 @@ void TaskBuilder::make_ranks() {
   for (int stage = 0; stage < strategy_.pipeline; ++stage) {
     const StagePlan& plan = input_.stages[index(stage)];
     const StateBytes states = states_on_device(
-        state_bytes(plan.elements, strategy_, plan.whole, plan.shapes), strategy_, plan.whole);
+        state_bytes(plan.elements, strategy_, plan.whole, plan.shapes, plan.experts), strategy_,
+        plan.whole);
     Bytes buffers;  // one message in, one out
     if (strategy_.pipeline > 1) {
       for (const ChunkPlan& chunk : plan.chunks) {
@@ -151,14 +153,23 @@ void TaskBuilder::make_ranks() {
                                        {MemoryClass::reserved, {}, {}}};
     if (input_.training) {
       resident.push_back({MemoryClass::activations, kept_for_others(stage), {}});
-      resident.push_back({MemoryClass::gradients, states.gradients, {}});
+      const Bytes made = made_gradients(plan);
+      resident.push_back({MemoryClass::gradients, made.value > 0 ? Bytes{} : states.gradients, {}});
       resident.push_back({MemoryClass::optimizer, states.optimizer, {}});
     }
     for (int replica = 0; replica < replicas_; ++replica) {
       for (int tensor = 0; tensor < tensor_; ++tensor) {
         const int rank = layout_.rank({tensor, replica, stage});
-        resident[kReserved].at_start = reserved_on(kind_of(stage, replica, tensor));
-        builder_.graph.ranks.push_back({rank, rank, stage, copies, resident});
+        const RankCosts& costs = costs_on(kind_of(stage, replica, tensor));
+        resident[kReserved].at_start = costs.reserved;
+        builder_.graph.ranks.push_back({.global = rank,
+                                        .device = rank,
+                                        .stage = stage,
+                                        .copies = copies,
+                                        .resident = resident,
+                                        .host_collective = costs.host_collective,
+                                        .overlap_slowdown = costs.overlap_slowdown,
+                                        .host_awaits_messages = strategy_.batched_p2p});
       }
     }
   }
@@ -203,7 +214,7 @@ std::uint32_t TaskBuilder::compute_of(Seat place, Which which, int slice, std::s
                                  : chunk_of(place, slice);
     const Step& s = program_of(chunk, which).steps[step];
     builder_.graph.computes.push_back({layers_label(chunk) + " " + std::string(name_of(s.phase)),
-                                       s.duration, s.model_flops, s.hardware_flops});
+                                       s.duration, s.model_flops, s.hardware_flops, s.host});
   }
   return at->second;
 }
@@ -237,12 +248,26 @@ ResolvedProgram TaskBuilder::resolve_program(Seat seat, int replica, Which which
   return resolved;
 }
 
+Bytes made_gradients(const StagePlan& plan) {
+  Bytes sum;
+  for (const ChunkPlan& chunk : plan.chunks) { sum += chunk.gradients; }
+  return sum;
+}
+
 std::uint32_t TaskBuilder::effect(MemoryEffect e) {
   std::erase_if(e,
                 [](const MemoryChange& c) { return c.at_start.value == 0 && c.at_end.value == 0; });
   if (e.empty()) { return kNone; }
   builder_.graph.effects.push_back(std::move(e));
   return static_cast<std::uint32_t>(builder_.graph.effects.size() - 1);
+}
+
+RankCosts rank_costs(const cost::Device& device) {
+  return {device.reserved, device.host_collective, device.overlap_slowdown};
+}
+
+std::uint32_t TaskBuilder::free_gradients(const StagePlan& plan) {
+  return effect({{MemoryClass::gradients, {}, Bytes{} - made_gradients(plan)}});
 }
 
 TaskGraph build_tasks(const BuildInput& input) { return TaskBuilder(input).build(); }

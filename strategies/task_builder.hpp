@@ -45,6 +45,9 @@ struct ResolvedProgram {
   std::vector<ResolvedStep> steps;
 };
 
+/// Of all chunks: what the optimizer frees.
+Bytes made_gradients(const StagePlan& plan);
+
 /// "gradients to host".
 std::string copy_text(const Communication& copy, Phase phase);
 
@@ -59,6 +62,7 @@ class TaskBuilder {
   void resolve();
   ResolvedProgram resolve_program(Seat seat, int replica, Which which, int slice);
   std::uint32_t effect(MemoryEffect e);
+  std::uint32_t free_gradients(const StagePlan& plan);
   std::uint32_t compute_of(Seat place, Which which, int slice, std::size_t step);
   void run_schedule(int stage, int replica);
   void run_actions(std::span<const Action> actions, int stage, int replica);
@@ -128,7 +132,7 @@ class TaskBuilder {
   std::size_t kinds() const { return std::max<std::size_t>(1, input_.kinds.size()); }
   std::uint32_t kind_of(int stage, int replica, int tensor) const;
   const StagePlan& plan_on(std::size_t kind, int stage) const;
-  Bytes reserved_on(std::uint32_t kind) const;
+  const RankCosts& costs_on(std::uint32_t kind) const;
   int slices() const { return std::max(1, static_cast<int>(input_.slices.size())); }
   /// What a phase of a slice is planned as.
   const ChunkPlan& chunk_of(Seat seat, int slice) const;
@@ -173,13 +177,24 @@ class TaskBuilder {
   struct Bucket {
     int chunk = 0;
     std::int64_t elements = 0;
-    std::vector<StepTasks> ready;
-    std::vector<StepTasks> step;  // by replica: optimizer steps that wait for it alone
+    std::vector<StepTasks> ready;  // of a part that two stages hold, the second one's last
+    std::vector<StepTasks> step;   // by replica: optimizer steps that wait for it alone
+    bool of_experts = false;
   };
   void reduce_bucket(const Bucket& bucket, int stage, int tensor);
+  // task_builder_experts.cpp: ranks that hold copies of the same experts
+  struct ExpertCopies {
+    std::vector<int> replicas, tensors;  // simulated ones of the group
+    GroupCopies devices;                 // of all holders
+    int number = 0;                      // of the group on its stage
+  };
+  std::vector<ExpertCopies> expert_copies_of(int stage) const;
+  void reduce_expert_bucket(const Bucket& bucket, int stage);
+  void gather_experts(int stage);
   std::vector<std::vector<Bucket>> buckets_;  // by stage
   std::vector<int> backwards_left_;           // of the stage and replica at hand, by chunk
   std::vector<char> forwards_begun_;          // the same
+  std::vector<char> backwards_begun_;         // the same
   std::size_t next_bucket_ = 0;               // the same
   std::size_t first_of_step_ = 0;             // the same: of the optimizer step to come
   std::vector<StepTasks> stamped_;            // of the program stamped last, by step

@@ -60,26 +60,28 @@ GroupCopies TaskBuilder::copies_of(const Communication& c, const Place& place) c
 /// replicas or the host.
 ResolvedStep TaskBuilder::resolve_comm(const Step& step, int stage, int replica) {
   const Communication& c = step.comm;
-  const bool of_tensor = c.group.axis == GroupAxis::tensor;
-  const bool of_replicas = c.group.axis == GroupAxis::replica;
+  const PlaneGroup axes = axes_of(c.group, layout_);
   ResolvedStep resolved;
-  if (of_tensor) { resolved.slots = tensor_ == 1 ? RankGroup{GroupAxis::tensor} : c.group; }
-  const int number = of_replicas ? group_of(c.group, replica) : replica;
+  resolved.slots = tensor_ == 1 ? RankGroup{GroupAxis::tensor} : axes.tensor;
+  const int number = group_of(axes.replica, replica);
   std::vector<int> together{replica};  // simulated replicas of the group
-  if (of_replicas && !input_.folded.data) {
-    together = members(c.group, number);
+  const bool crosses = c.group.axis == GroupAxis::replica || axes.replica.size > 1;
+  if (crosses && !input_.folded.data) {
+    together = members(axes.replica, number);
     resolved.leader = together.front();
   }
-  const int count = of_tensor ? group_count(resolved.slots, tensor_) : tensor_;
+  const int count = group_count(resolved.slots, tensor_);
   const std::string label = at_stage(text_of(c, step.phase), stage);
   for (int i = 0; i < count; ++i) {
-    const std::vector<int> tensors = of_tensor ? members(resolved.slots, i) : std::vector<int>{i};
-    const int tensor = of_tensor ? members(c.group, i).front() : i;
-    const CommKey key{c.stream, c.op, c.group,
-                      (stage * replica_count(strategy_) + number) * strategy_.tensor + i, c.size};
+    const std::vector<int> tensors = members(resolved.slots, i);
+    const int tensor = members(axes.tensor, i).front();
+    std::vector<std::uint32_t> slots = slots_of(stage, together, tensors);
+    const CommKey key{c.stream, c.op,
+                      c.group,  (stage * replica_count(strategy_) + number) * strategy_.tensor + i,
+                      c.size,   slots.size() == 1};
     resolved.work.push_back(
         table_.comm(builder_.graph, key, label, copies_of(c, {tensor, replica, stage})));
-    resolved.group.push_back(group(slots_of(stage, together, tensors)));
+    resolved.group.push_back(group(std::move(slots)));
   }
   return resolved;
 }
@@ -182,9 +184,13 @@ std::vector<std::uint32_t> TaskBuilder::replica_slots(int stage, int tensor) con
 }
 
 void TaskBuilder::reduce_gradients(int stage) {
-  if (replicas(strategy_) == 1 || mirror_stage(shape_, stage) < stage) { return; }
+  if (mirror_stage(shape_, stage) < stage) { return; }
   if (mirror_stage(shape_, stage) > stage) { merge_buckets(stage); }
   for (const Bucket& bucket : buckets_[index(stage)]) {
+    if (bucket.of_experts) {
+      reduce_expert_bucket(bucket, stage);
+      continue;
+    }
     for (int t = 0; t < tensor_; ++t) { reduce_bucket(bucket, stage, t); }
   }
 }
@@ -276,6 +282,7 @@ void TaskBuilder::step_optimizer(int stage) {
   for (std::size_t kind = 0; kind < kinds(); ++kind) {
     builder_.graph.computes.push_back({"optimizer", plan_on(kind, stage).optimizer, {}, {}});
   }
+  const std::uint32_t freed = free_gradients(input_.stages[index(stage)]);
   for (int t = 0; t < tensor_; ++t) {
     for (int d = 0; d < replicas_; ++d) {
       const auto me = static_cast<std::uint32_t>(slot(stage, d, t));
@@ -285,6 +292,7 @@ void TaskBuilder::step_optimizer(int stage) {
       }
       const TaskId id = builder_.add({.work = work + kind_of(stage, d, t),
                                       .place = me,
+                                      .effect = freed,
                                       .kind = TaskKind::compute,
                                       .phase = Phase::optimizer,
                                       .stream = Stream::compute});
@@ -296,6 +304,7 @@ void TaskBuilder::step_optimizer(int stage) {
     const bool last_holder = mirror_stage(shape_, stage) <= stage;
     if (last_holder) { gather_parameters(stage, t); }
   }
+  if (mirror_stage(shape_, stage) <= stage) { gather_experts(stage); }
 }
 
 /// Each replica has stepped its shard of the optimizer: the others need the new weights, at stage 3
@@ -305,7 +314,7 @@ void TaskBuilder::gather_parameters(int stage, int tensor) {
   if (zero == 0 || state_shards(strategy_) == 1) { return; }
   if (zero < 3 && strategy_.overlap_parameters) { return; }  // the first forward gathers
   const StagePlan& plan = input_.stages[index(stage)];
-  const std::int64_t elements = zero == 3 ? plan.whole : plan.elements;
+  const std::int64_t elements = zero == 3 ? plan.whole : plan.elements - plan.experts.elements;
   const Bytes size = elements * Bytes{size_of(kept_weights(strategy_.precision))};
   if (size.value == 0) { return; }
   if (strategy_.zero.shard_group > 0) {

@@ -103,20 +103,27 @@ Stamped TaskBuilder::stamp(const ResolvedProgram& resolved, int stage, int repli
   return {stamped_[static_cast<std::size_t>(entry)], previous};
 }
 
-/// The last backward of a chunk is the one that fills gradient buckets.
+/// The first backward of a chunk is the one that makes gradients, the last one fills buckets.
 Which TaskBuilder::which_phase(const Action& action) {
   const bool ends_micro_batch =
       action.phase == Phase::backward || action.phase == Phase::weight_grad;
-  const bool last =
-      ends_micro_batch && (--backwards_left_[index(action.chunk)] == 0 || steps_each(strategy_));
+  const bool each = steps_each(strategy_);
+  const bool last = ends_micro_batch && (--backwards_left_[index(action.chunk)] == 0 || each);
+  const bool begun =
+      ends_micro_batch && std::exchange(backwards_begun_[index(action.chunk)], 1) != 0;
+  const bool first = ends_micro_batch && (!begun || each);
   switch (action.phase) {
     case Phase::forward: {
-      const bool begun = std::exchange(forwards_begun_[index(action.chunk)], 1) != 0;
-      return begun || !input_.training ? Which::forward : Which::first_forward;
+      const bool again = std::exchange(forwards_begun_[index(action.chunk)], 1) != 0;
+      return again || !input_.training ? Which::forward : Which::first_forward;
     }
     case Phase::input_grad: return Which::input_grad;
-    case Phase::weight_grad: return last ? Which::last_weight_grad : Which::weight_grad;
-    default: return last ? Which::last_backward : Which::backward;
+    case Phase::weight_grad:
+      if (first) { return last ? Which::only_weight_grad : Which::first_weight_grad; }
+      return last ? Which::last_weight_grad : Which::weight_grad;
+    default:
+      if (first) { return last ? Which::only_backward : Which::first_backward; }
+      return last ? Which::last_backward : Which::backward;
   }
 }
 
@@ -126,7 +133,9 @@ void TaskBuilder::note_buckets(const Program& program, Seat seat) {
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const std::int64_t elements = program.steps[i].bucket;
     if (elements == 0) { continue; }
-    if (next_bucket_ == buckets.size()) { buckets.push_back({seat.chunk, elements, {}, {}}); }
+    if (next_bucket_ == buckets.size()) {
+      buckets.push_back({seat.chunk, elements, {}, {}, program.steps[i].of_experts});
+    }
     buckets[next_bucket_++].ready.push_back(stamped_[i]);
   }
 }
@@ -139,9 +148,11 @@ void TaskBuilder::step_now(int stage, int replica) {
       {stage, Which::forward, kNone}, static_cast<std::uint32_t>(builder_.graph.computes.size()));
   if (added) { builder_.graph.computes.push_back({"optimizer", plan.optimizer, {}, {}}); }
   StepTasks tasks;
+  const std::uint32_t freed = free_gradients(plan);
   for (int t = 0; t < tensor_; ++t) {
     const TaskId id = builder_.add({.work = at->second,
                                     .place = static_cast<std::uint32_t>(row * tensor_ + t),
+                                    .effect = freed,
                                     .kind = TaskKind::compute,
                                     .phase = Phase::optimizer,
                                     .stream = Stream::compute});
@@ -201,6 +212,7 @@ void TaskBuilder::run_schedule(int stage, int replica) {
   const StageOrder& order = order_[index(stage)];
   backwards_left_.assign(index(shape_.chunks), 0);
   forwards_begun_.assign(index(shape_.chunks), 0);
+  backwards_begun_.assign(index(shape_.chunks), 0);
   for (const Action& action : order) {
     const bool ends = action.phase == Phase::backward || action.phase == Phase::weight_grad;
     backwards_left_[index(action.chunk)] += ends ? 1 : 0;

@@ -111,9 +111,10 @@ struct Task {
 /// A computation's work, shared by all tasks that do the same.
 struct Compute {
   std::string label;  // "layers 4-7 forward"
-  Seconds duration;   // kernels on the device, or the host's launches when those take longer
+  Seconds duration;   // of the kernels on the device
   Flops model_flops;  // as papers count
   Flops hardware_flops;
+  Seconds host{};  // the host's time to launch them: it runs ahead of the device
 };
 
 /// A simulated rank. With symmetric ranks folded it stands for `copies` of them.
@@ -124,6 +125,9 @@ struct Rank {
   std::int32_t copies = 1;
   std::vector<MemoryChange> resident;  // at_start: held during the whole iteration
   double slowdown = 1.0;               // its computations last so many times as long
+  Seconds host_collective{};           // its host's time to issue a communication
+  double overlap_slowdown = 0.0;       // computations beside a communication last 1 + this as long
+  bool host_awaits_messages = false;   // its host launches nothing until a message has arrived
 };
 
 /// Compressed sparse rows: the successors of task t are successor[first[t] .. first[t+1]).

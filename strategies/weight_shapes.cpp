@@ -30,7 +30,16 @@ bool is_table(const Op& op, const Tensor& tensor) {
 /// the first.
 std::optional<Matrix> matrix_of(const Op& op, const Tensor& tensor) {
   if (tensor.shape.size() < 2) { return std::nullopt; }
-  if (op.kind != OpKind::matmul && !is_table(op, tensor)) { return std::nullopt; }
+  if (!models::is_weight_product(op.kind) && !is_table(op, tensor)) { return std::nullopt; }
+  if (is_of_experts(tensor)) {  // one product for each, which sums over its first axes
+    Tensor one = tensor;
+    one.shape.erase(one.shape.begin());
+    Op product = op;
+    product.kind = OpKind::matmul;
+    std::optional<Matrix> matrix = matrix_of(product, one);
+    if (matrix) { matrix->count = tensor.shape.front().size; }
+    return matrix;
+  }
   auto summed = tensor.shape.begin() + 1;
   if (op.kind == OpKind::matmul) {
     const std::int64_t reduced = elements_of(op.space.end() - op.reduced, op.space.end());
@@ -63,17 +72,26 @@ const Op* reader_of(const OpGraph& graph, std::size_t tensor) {
   return nullptr;
 }
 
+bool is_in(WeightClass cls, const Tensor& tensor) {
+  return cls == WeightClass::all || is_of_experts(tensor) == (cls == WeightClass::experts);
+}
+
 }  // namespace
 
-WeightShapes weight_shapes(const OpGraph& sharded) {
+bool is_of_experts(const Tensor& tensor) {
+  return models::has_axis(tensor.shape, models::Axis::expert);
+}
+
+WeightShapes weight_shapes(const OpGraph& sharded, WeightClass cls) {
   WeightShapes shapes;
   for (std::size_t i = 0; i < sharded.tensors.size(); ++i) {
     const Tensor& tensor = sharded.tensors[i];
     if (tensor.role != models::Role::weight || tensor.name == kWordEmbedding) { continue; }
+    if (!is_in(cls, tensor)) { continue; }
     const Op* const op = reader_of(sharded, i);
     const auto matrix = op == nullptr ? std::nullopt : matrix_of(*op, tensor);
     if (!matrix) { continue; }
-    if (op->kind == OpKind::matmul && op->part != models::Part::head) {
+    if (models::is_weight_product(op->kind) && op->part != models::Part::head) {
       add(shapes.products, *matrix);
     } else {
       add(shapes.tables, *matrix);
@@ -96,6 +114,11 @@ std::vector<Matrix> word_embedding(const OpGraph& sharded) {
 void add(WeightShapes& to, const WeightShapes& more) {
   for (const Matrix& m : more.products) { add(to.products, m); }
   for (const Matrix& m : more.tables) { add(to.tables, m); }
+}
+
+void add(ExpertWeights& to, const ExpertWeights& more) {
+  to.elements += more.elements;
+  add(to.shapes, more.shapes);
 }
 
 std::int64_t elements(const std::vector<Matrix>& matrices) {

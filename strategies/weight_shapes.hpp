@@ -22,12 +22,25 @@ struct WeightShapes {
   bool operator==(const WeightShapes&) const = default;
 };
 
+/// Weights of routed experts, of which other ranks hold copies than of the rest of a layer.
+struct ExpertWeights {
+  std::int64_t elements = 0;
+  WeightShapes shapes{};
+  bool operator==(const ExpertWeights&) const = default;
+};
+
+/// Which weights of a block.
+enum class WeightClass : std::uint8_t { all, dense, experts };
+/// Whether a tensor has a part for every expert.
+bool is_of_experts(const models::Tensor& tensor);
+
 /// Of one block as one rank holds it, without the word embedding, which several blocks may share.
-WeightShapes weight_shapes(const models::OpGraph& sharded);
+WeightShapes weight_shapes(const models::OpGraph& sharded, WeightClass cls = WeightClass::all);
 /// The word embedding of a block; none when it has none.
 std::vector<Matrix> word_embedding(const models::OpGraph& sharded);
 
 void add(WeightShapes& to, const WeightShapes& more);
+void add(ExpertWeights& to, const ExpertWeights& more);
 
 /// Elements in all of `matrices`, and the sum of their rows and columns.
 std::int64_t elements(const std::vector<Matrix>& matrices);

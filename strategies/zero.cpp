@@ -81,6 +81,26 @@ std::vector<GradientSend> gradient_sends(const Strategy& s, bool across) {
   return sends;
 }
 
+RankGroup expert_copies(const Strategy& s) {
+  return {GroupAxis::plane, expert_replicas(s), expert_tensor(s) * s.experts.ranks};
+}
+
+std::vector<GradientSend> expert_gradient_sends(const Strategy& s) {
+  std::vector<GradientSend> sends;
+  if (expert_replicas(s) > 1) {
+    const CollectiveOp op =
+        s.zero.stage == 0 ? CollectiveOp::all_reduce : CollectiveOp::reduce_scatter;
+    sends.push_back(
+        send(op, expert_copies(s), static_cast<double>(size_of(s.precision.reduction))));
+  }
+  if (steps_on_host(s)) {
+    const double shards = s.zero.stage == 0 ? 1 : expert_replicas(s);
+    sends.push_back({host_copy(GroupAxis::host_memory, Stream::copy_out),
+                     static_cast<double>(size_of(s.precision.gradient)) / shards});
+  }
+  return sends;
+}
+
 GradientSend parameter_gather(const Strategy& s, bool backward) {
   const bool second = backward && s.zero.secondary_group > 0;
   const int size = second ? s.zero.secondary_group : shard_count(s);

@@ -54,6 +54,13 @@ struct GradientSend {
 /// `across`: with the sum over other groups.
 std::vector<GradientSend> gradient_sends(const Strategy& strategy, bool across);
 
+/// Ranks that hold copies of the same part of the same experts.
+RankGroup expert_copies(const Strategy& strategy);
+
+/// The same for gradients of experts that are spread otherwise than the rest of a layer: from every
+/// rank that holds a copy of them.
+std::vector<GradientSend> expert_gradient_sends(const Strategy& strategy);
+
 /// The group from which a block's parameters are gathered at stage 3, and the bytes of an element.
 GradientSend parameter_gather(const Strategy& strategy, bool backward);
 

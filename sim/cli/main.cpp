@@ -33,6 +33,9 @@ struct Dispatch {
   int operator()(const CalibrateOptions& options) const {
     return calibrate_command(options, out, err);
   }
+  int operator()(const ValidateOptions& options) const {
+    return validate_command(options, out, err);
+  }
   int operator()(const SynthesiseOptions& options) const {
     return synthesise_command(options, out, err);
   }

@@ -47,7 +47,7 @@ CommandLine command_line() {
   app->footer(std::string(kExamples));
   std::vector<Added> commands;
   for (const auto& add : {add_run, add_models, add_devices, add_explain, add_topo, add_import,
-                          add_net, add_jobs, add_synthesise, add_calibrate}) {
+                          add_net, add_jobs, add_synthesise, add_calibrate, add_validate}) {
     commands.push_back(add(*app));
   }
   app->require_subcommand(1);

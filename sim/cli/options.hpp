@@ -139,6 +139,23 @@ struct CalibrateOptions {
   bool operator==(const CalibrateOptions&) const = default;
 };
 
+/// A device file that is used where a row names `device`.
+struct StandIn {
+  std::string device, by;
+  bool operator==(const StandIn&) const = default;
+};
+
+/// Predictions against published and measured rows.
+struct ValidateOptions {
+  std::vector<std::string> sources;  // names or paths; empty: all that are known
+  std::string filter;                // part of SOURCE/ROW; empty: all rows
+  int jobs = 0;                      // processes at a time; 0: one a processor
+  std::vector<StandIn> devices;
+  std::filesystem::path svg, html, markdown;  // empty: none is written
+  bool json = false;
+  bool operator==(const ValidateOptions&) const = default;
+};
+
 /// Nothing to do but to print `text`: help, the version (status 0), or what is wrong with the
 /// command line (status 2, for stderr).
 struct Message {
@@ -147,9 +164,9 @@ struct Message {
   bool operator==(const Message&) const = default;
 };
 
-using Command =
-    std::variant<Message, RunOptions, ModelsOptions, DevicesOptions, ExplainOptions, TopoOptions,
-                 ImportOptions, NetOptions, JobsOptions, SynthesiseOptions, CalibrateOptions>;
+using Command = std::variant<Message, RunOptions, ModelsOptions, DevicesOptions, ExplainOptions,
+                             TopoOptions, ImportOptions, NetOptions, JobsOptions, SynthesiseOptions,
+                             CalibrateOptions, ValidateOptions>;
 
 /// What the command line (without the program's name) asks for. Never throws on a wrong one.
 Command parse_options(const std::vector<std::string>& arguments);

@@ -57,7 +57,9 @@ void print_devices_json(std::span<const cost::Device> devices, std::ostream& out
                     {"vector_peak", device.vector_peak.value},
                     {"peaks", std::move(peaks)},
                     {"launch", device.launch.value},
-                    {"host_launch", device.host_launch.value}});
+                    {"host_launch", device.host_launch.value},
+                    {"host_collective", device.host_collective.value},
+                    {"overlap_slowdown", device.overlap_slowdown}});
   }
   const nlohmann::ordered_json document{{"version", 1}, {"devices", std::move(list)}};
   out << document.dump(2) << '\n';

@@ -27,10 +27,19 @@ Seconds time_of(const std::vector<Kernel>& kernels, const cost::Device& device) 
 std::string gflops(Flops flops) { return significant(flops.value / 1e9, 4); }
 std::string dash_if_none(Bytes bytes) { return bytes.value == 0 ? "-" : format(bytes); }
 
+/// What of a model with experts one token meets, and how many of the experts.
+std::string active_text(const Explained& e) {
+  const models::MoeConfig& moe = e.config.moe;
+  if (moe.experts == 0) { return ""; }
+  return ", " + with_separators(e.explanation.active_parameters) + " active (" +
+         std::to_string(moe.top_k) + " of " + std::to_string(moe.experts) + " experts)";
+}
+
 void print_head(const Explained& e, std::ostream& out) {
   const models::BuildOptions& o = e.options;
   out << e.config.name << "\n\n"
-      << "  parameters       " << with_separators(e.explanation.parameters) << "\n"
+      << "  parameters       " << with_separators(e.explanation.parameters) << active_text(e)
+      << "\n"
       << "  micro-batch      " << o.micro_batch << " of " << e.tokens << " tokens, "
       << models::name_of(o.compute) << ", fusion " << models::name_of(e.fusion)
       << (o.flash_attention ? ", flash attention" : "") << (o.dropout ? "" : ", no dropout") << "\n"
@@ -175,6 +184,7 @@ void print_explain_json(const Explained& e, std::ostream& out) {
                 {"dtype", models::name_of(e.options.compute)},
                 {"fusion", models::name_of(e.fusion)},
                 {"parameters", e.explanation.parameters},
+                {"active_parameters", e.explanation.active_parameters},
                 {"forward_model_flops", e.explanation.model_flops.value},
                 {"saved_bytes", e.explanation.saved.value}};
   if (e.device) { document["device"] = e.device->name; }

@@ -19,6 +19,11 @@ std::string layers_text(const models::ModelConfig& model) {
              : layers;
 }
 
+/// "8/256": the experts that a token goes to, of all.
+std::string experts_text(const models::MoeConfig& moe) {
+  return moe.experts == 0 ? "" : std::to_string(moe.top_k) + "/" + std::to_string(moe.experts);
+}
+
 std::string count_or_dash(std::int64_t count) { return count == 0 ? "-" : std::to_string(count); }
 
 }  // namespace
@@ -32,13 +37,17 @@ void print_models_text(std::span<const models::ModelConfig> models, std::ostream
                                     {"ffn", Align::right},
                                     {"vocabulary", Align::right},
                                     {"sequence", Align::right},
-                                    {"parameters", Align::right}};
+                                    {"experts", Align::right},
+                                    {"parameters", Align::right},
+                                    {"active", Align::right}};
   std::vector<std::vector<std::string>> rows;
   for (const models::ModelConfig& model : models) {
-    rows.push_back({model.name, std::string(models::name_of(model.family)), layers_text(model),
-                    std::to_string(model.hidden), std::to_string(model.heads),
-                    std::to_string(model.ffn), count_or_dash(model.vocab),
-                    count_or_dash(model.sequence), with_separators(models::parameters(model))});
+    rows.push_back(
+        {model.name, std::string(models::name_of(model.family)), layers_text(model),
+         std::to_string(model.hidden), std::to_string(model.heads), std::to_string(model.ffn),
+         count_or_dash(model.vocab), count_or_dash(model.sequence), experts_text(model.moe),
+         with_separators(models::parameters(model)),
+         model.moe.experts > 0 ? with_separators(models::active_parameters(model)) : ""});
   }
   print_table(out, columns, rows);
 }
@@ -57,7 +66,10 @@ void print_models_json(std::span<const models::ModelConfig> models, std::ostream
                     {"ffn", model.ffn},
                     {"vocab", model.vocab},
                     {"sequence", model.sequence},
+                    {"experts", model.moe.experts},
+                    {"top_k", model.moe.experts > 0 ? model.moe.top_k : 0},
                     {"parameters", models::parameters(model)},
+                    {"active_parameters", models::active_parameters(model)},
                     {"source", model.source}});
   }
   const nlohmann::ordered_json document{{"version", 1}, {"models", std::move(list)}};

@@ -15,6 +15,7 @@ constexpr std::array kComputeTypes{models::DType::fp32, models::DType::tf32, mod
                                    models::DType::bf16, models::DType::fp8,  models::DType::int16,
                                    models::DType::int8};
 constexpr RealRange kShare{.least = 0.0, .most = 1.0, .above = true};
+constexpr RealRange kSlowdown{.least = 0.0, .most = 10.0};
 
 /// The value of a figure, written plainly or as {"value": ..., "source": text}.
 Place figure(Reader& in, std::string_view key) {
@@ -77,6 +78,8 @@ cost::Device read_fields(Reader& in) {
   device.gemm_bandwidth = share("gemm_bandwidth");
   device.launch = time("launch");
   device.host_launch = time("host_launch");
+  device.host_collective = time("host_collective");
+  device.overlap_slowdown = read_real(figure(in, "overlap_slowdown"), kSlowdown, 0.0);
   device.reserved = bytes("reserved", 0.0, true);
   return device;
 }

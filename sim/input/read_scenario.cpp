@@ -27,8 +27,11 @@ void settle_model(Scenario& s) {
       s.model.max_positions = std::max(s.model.sequence, s.workload.decoder_sequence);
     }
   }
+  s.strategy.experts.experts = static_cast<int>(std::max<std::int64_t>(1, s.model.moe.experts));
+  s.strategy.experts.chosen = static_cast<int>(std::max<std::int64_t>(1, s.model.moe.top_k));
   s.unpadded_vocab = s.model.vocab;
-  s.model.vocab = padded_vocab(s.model.vocab, s.workload.vocab_multiple, s.strategy.tensor);
+  s.model.vocab = padded_vocab(s.model.vocab, s.workload.vocab_multiple,
+                               s.strategy.vocabulary_parallel ? s.strategy.tensor : 1);
 }
 
 std::vector<std::string> read_texts(const Place& place) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/input/read_async.hpp"
+#include "sim/input/read_experts.hpp"
 #include "sim/input/read_precision.hpp"
 #include "sim/input/read_savers.hpp"
 #include "sim/input/read_schedule.hpp"
@@ -144,6 +145,7 @@ Strategy read_strategy(const Place& strategy, const Place& precision,
   s.context_attention =
       read_choice<ContextAttention>(in.take("context_attention"), kAttentions, s.context_attention);
   s.zigzag = read_flag(in.take("zigzag"), s.zigzag);
+  read_experts(in, s);
   read_pipeline(in, folder, s);
   read_slices(in.take("token_slices"), s);
   read_tensor_split(in, s);
@@ -159,6 +161,11 @@ Strategy read_strategy(const Place& strategy, const Place& precision,
   const Place loss_scaling = in.take("loss_scaling");
   s.zero = read_zero(in.take("zero"));
   s.gradient_sync = read_choice<GradientSync>(in.take("gradient_sync"), kSyncs, s.gradient_sync);
+  static constexpr std::array<std::string_view, 2> kHeld{"always", "when_made"};
+  s.gradients_when_made = read_choice(in.take("gradients_held"), kHeld, 0) == 1;
+  static constexpr std::array<std::string_view, 2> kAccumulated{"fused", "eager"};
+  s.eager_accumulation = read_choice(in.take("gradient_accumulation"), kAccumulated, 0) == 1;
+  s.vocabulary_parallel = read_flag(in.take("vocabulary_parallel"), s.vocabulary_parallel);
   s.across_every = read_flag(in.take("across_every"), s.across_every);
   s.overlap_parameters = read_flag(in.take("overlap_parameters"), s.overlap_parameters);
   s.overlap_gradients = read_flag(in.take("overlap_gradients"), s.overlap_gradients);

@@ -22,7 +22,7 @@ HostReport of_rank(const Scenario& scenario, const Simulation& simulation, std::
                    int in_flight) {
   const Strategy& s = scenario.strategy;
   const strategies::StagePlan& plan = simulation.stages[stage];
-  const auto all = strategies::state_bytes(plan.elements, s, plan.whole, plan.shapes);
+  const auto all = strategies::state_bytes(plan.elements, s, plan.whole, plan.shapes, plan.experts);
   HostReport host;
   add(states_on_host(all, s, plan.whole), host);
   const auto drives = states_on_drives(all, s, plan.whole);

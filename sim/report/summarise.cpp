@@ -233,7 +233,8 @@ void add_parameter_bytes(const Scenario& scenario, const Simulation& s, Report& 
   const StagePlan& plan = heaviest.chunks.empty() ? s.stages.front() : heaviest;
   strategies::Strategy whole = scenario.strategy;
   whole.zero = {};
-  const strategies::StateBytes states = state_bytes(plan.elements, whole, plan.whole, plan.shapes);
+  const strategies::StateBytes states =
+      state_bytes(plan.elements, whole, plan.whole, plan.shapes, plan.experts);
   const double each = 1.0 / static_cast<double>(std::max<std::int64_t>(1, plan.elements));
   report.parameter_bytes = ParameterBytes{.weights = each * to_double(states.parameters),
                                           .gradients = each * to_double(states.gradients),

@@ -91,7 +91,10 @@ bool can_chunk(const Kernel& kernel, const KernelComms& comms, int count) {
 }  // namespace
 
 Communication over_run(const ShardComm& c) {
-  const Stream stream = c.axis == GroupAxis::tensor ? Stream::tp : Stream::cp;
+  const bool of_experts = c.axis == GroupAxis::plane;
+  const Stream stream = c.axis == GroupAxis::tensor ? Stream::tp
+                        : of_experts                ? Stream::ep
+                                                    : Stream::cp;
   return {c.kind, {c.axis, c.ranks.size, c.ranks.stride}, stream, c.size};
 }
 

@@ -53,6 +53,18 @@ void add_shared(const OpGraph& part, const Sharding& s, ShardedBlock& block) {
   }
 }
 
+/// Products outside the split are the same on all tensor ranks, unless the sequence is cut there.
+std::vector<int> repeats_of(const OpGraph& part, const Sharding& s) {
+  std::vector<int> repeats;
+  repeats.reserve(part.ops.size());
+  for (const Op& op : part.ops) {
+    const bool same = !s.sequence_parallel && !is_split(op.space) &&
+                      has_axis(op.space, Axis::sequence) && op.cls == models::OpClass::contraction;
+    repeats.push_back(same ? s.tensor : 1);
+  }
+  return repeats;
+}
+
 ShardedBlock by_megatrons_rule(const OpGraph& graph, const Sharding& s) {
   ShardedBlock block;
   block.graph = shard(graph, s);
@@ -61,12 +73,21 @@ ShardedBlock by_megatrons_rule(const OpGraph& graph, const Sharding& s) {
   block.after_forward = over_runs(comms.after_forward);
   block.before_backward = over_runs(comms.before_backward);
   block.after_backward_input = over_runs(comms.after_backward_input);
-  block.repeats.assign(graph.ops.size(), 1);
+  block.repeats = repeats_of(block.graph, s);
   if (s.tensor > 1) { add_shared(block.graph, s, block); }
   return block;
 }
 
 }  // namespace
+
+ExpertSharding expert_sharding(const Strategy& s) {
+  return {.ranks = s.experts.ranks,
+          .tensor = expert_tensor(s),
+          .cuts_tokens = cuts_tokens(s),
+          .gathers = s.experts.dispatch == Dispatch::all_gather,
+          .dispatch_format = s.experts.dispatch_format,
+          .combine_format = s.experts.combine_format};
+}
 
 TensorSplit tensor_split(const models::Model& model, const Strategy& strategy, int context_rank) {
   TensorSplit split{.sharding = {.tensor = strategy.tensor,
@@ -75,7 +96,8 @@ TensorSplit tensor_split(const models::Model& model, const Strategy& strategy, i
                                  .kv_heads = model.config.kv_heads,
                                  .context = strategy.context,
                                  .attention = strategy.context_attention,
-                                 .context_rank = context_rank},
+                                 .context_rank = context_rank,
+                                 .experts = expert_sharding(strategy)},
                     .cuts = strategy.operators,
                     .stream = {},
                     .grid = strategy.grid};

@@ -15,6 +15,7 @@ struct TensorSplit {
   TensorLayout stream;  // between blocks, with cuts
   TensorGrid grid;      // or a grid
 };
+ExpertSharding expert_sharding(const Strategy& strategy);
 /// `context_rank`: whose split, where context ranks have unequal work; else -1.
 TensorSplit tensor_split(const models::Model& model, const Strategy& strategy,
                          int context_rank = -1);

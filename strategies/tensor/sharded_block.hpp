@@ -18,7 +18,7 @@ struct ShardComm {
   cost::CollectiveOp kind{};
   RankRun ranks{};
   Bytes size;
-  GroupAxis axis = GroupAxis::tensor;  // replica: of context ranks
+  GroupAxis axis = GroupAxis::tensor;  // replica: of context ranks; plane: of experts' ranks
   bool operator==(const ShardComm&) const = default;
 };
 

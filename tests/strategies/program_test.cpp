@@ -36,9 +36,12 @@ TEST_CASE("pieces that nothing separates become one step") {
   CHECK(p.exits == std::vector<int>{0});
 }
 
-TEST_CASE("a step waits for the host when launches take longer than the kernels") {
+TEST_CASE("a program takes as long as its host launches when kernels are shorter") {
   const std::vector<Piece> pieces(5, compute(1e-6));
-  CHECK(make_program(pieces, 10_us).steps[0].duration.value == doctest::Approx(50e-6));
+  const Program program = make_program(pieces, 10_us);
+  CHECK(program.steps[0].duration.value == doctest::Approx(5e-6));
+  CHECK(program.steps[0].host.value == doctest::Approx(50e-6));
+  CHECK(compute_time(program).value == doctest::Approx(50e-6));
 }
 
 TEST_CASE("a communication holds up what follows") {

@@ -48,7 +48,7 @@ constexpr std::array kLibraries{
     Library{"boost/.*", "models/op_graph\\.cpp|strategies/task_graph\\.cpp|sim/.*topology.*\\.cpp"},
     Library{"nlohmann/.*",
             "sim/input/(read_document|json_reader)\\.hpp|"
-            "sim/input/.*\\.cpp|sim/cli/(calibrate/)?(print|trace)_.*\\.cpp"},
+            "sim/input/.*\\.cpp|sim/cli/((calibrate|validate)/)?(print|trace)_.*\\.cpp"},
     Library{"pugixml.*", "sim/input/import/xml_document\\.cpp"},
     Library{"simgrid/.*", "sim/simgrid_network\\.cpp|sim/input/import/simgrid_platform\\.cpp"},
     Library{"CLI/.*", "sim/cli/options(\\.cpp|/.*)"},
@@ -56,7 +56,7 @@ constexpr std::array kLibraries{
     Library{"(cuda_runtime|cuda_bf16|cublasLt|nccl|nvml|dlfcn|unistd)\\.h",
             "sim/calibrate/cuda/.*"},
     Library{"(sys|unistd).*",
-            "sim/(simulate|input/import/run_apart|calibrate/device_text|"
+            "sim/(simulate|validate/run_rows|input/import/run_apart|calibrate/device_text|"
             "cli/(write_file|command_synthesise))\\.cpp"},
     // The standard library.
     Library{"[a-z_0-9]+", ".*"}};

@@ -15,5 +15,6 @@ Added add_topo(CLI::App& app);
 Added add_import(CLI::App& app);
 Added add_synthesise(CLI::App& app);
 Added add_calibrate(CLI::App& app);
+Added add_validate(CLI::App& app);
 
 }  // namespace tsim::cli

@@ -83,6 +83,7 @@ Json to_json(const cost::Device& device) {
            {{"ceiling", gemm.ceiling},
             {"tile_m", gemm.tile_m},
             {"tile_n", gemm.tile_n},
+            {"half_intensity", gemm.half_intensity},
             {"units", gemm.units},
             {"half_k", gemm.half_k}}},
           {"attention_ceiling", device.attention_ceiling},
@@ -91,6 +92,8 @@ Json to_json(const cost::Device& device) {
           {"gemm_bandwidth", device.gemm_bandwidth},
           {"launch", time(device.launch)},
           {"host_launch", time(device.host_launch)},
+          {"host_collective", time(device.host_collective)},
+          {"overlap_slowdown", device.overlap_slowdown},
           {"reserved", size(device.reserved)}};
 }
 

@@ -14,6 +14,9 @@ struct Defaults {
 };
 models::ModelConfig read_common(Reader& in, const Defaults& d);
 
+/// What Llama and its kin share: rotary positions, RMS norms, a gated MLP, grouped queries.
+models::ModelConfig read_llama_like(Reader& in, const Defaults& d);
+
 /// The layer's non-linearity; every smooth one costs as much as GELU.
 models::Activation read_activation(Reader& in, std::string_view key, std::string_view fallback,
                                    bool gated);

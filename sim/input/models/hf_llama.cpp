@@ -11,9 +11,6 @@ using models::Activation;
 using models::ModelConfig;
 using models::Positions;
 
-namespace {
-
-/// What Llama and its kin share: rotary positions, RMS norms, a gated MLP, grouped queries.
 ModelConfig read_llama_like(Reader& in, const Defaults& d) {
   ModelConfig m = read_common(in, d);
   m.family = models::Family::decoder;
@@ -33,8 +30,6 @@ ModelConfig read_llama_like(Reader& in, const Defaults& d) {
   m.causal = true;
   return m;
 }
-
-}  // namespace
 
 ModelConfig read_llama(Reader& in) {
   ModelConfig m = read_llama_like(in, {32000, 4096, 32, 32, 0, 11008, 2048});

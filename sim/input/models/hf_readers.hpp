@@ -24,4 +24,13 @@ models::ModelConfig read_phi3(Reader& in);
 models::ModelConfig read_gemma(Reader& in);
 models::ModelConfig read_t5(Reader& in);
 
+// With experts.
+models::ModelConfig read_mixtral(Reader& in);
+models::ModelConfig read_qwen2_moe(Reader& in);
+models::ModelConfig read_qwen3_moe(Reader& in);
+models::ModelConfig read_dbrx(Reader& in);
+models::ModelConfig read_deepseek_v2(Reader& in);
+models::ModelConfig read_deepseek_v3(Reader& in);
+models::ModelConfig read_switch(Reader& in);
+
 }  // namespace tsim::sim::hf

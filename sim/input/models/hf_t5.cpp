@@ -1,4 +1,6 @@
-// The encoder-decoder T5.
+// The encoder-decoder T5 and its kin with experts.
+#include <algorithm>
+
 #include "sim/input/models/hf_common.hpp"
 #include "sim/input/models/hf_readers.hpp"
 #include "sim/input/read_model.hpp"
@@ -46,6 +48,25 @@ ModelConfig read_t5(Reader& in) {
   m.bias = m.qkv_bias = false;
   m.causal = true;
   set_head_dim(in, "num_heads", m);
+  return m;
+}
+
+/// T5 with experts in the layers 1, 1 + n, .. of both stacks [arXiv:2101.03961].
+ModelConfig read_switch(Reader& in) {
+  ModelConfig m = read_t5(in);
+  m.head_dim = read_count(in.take("d_kv"), limits::kHeadDim, 64);
+  const std::int64_t sparse = read_count(in.take("num_sparse_encoder_layers"), limits::kLayers, 3);
+  const auto every = static_cast<int>(std::max<std::int64_t>(1, m.layers / sparse));
+  m.moe = {.experts = read_count(in.take("num_experts"), {1, 65'536}, 8),
+           .top_k = 1,
+           .ffn = m.ffn,
+           .every = every,
+           .offset = every > 1 ? 1 : 0};
+  const Place decoder = in.take("num_sparse_decoder_layers");
+  const std::int64_t of_decoder = read_count(decoder, limits::kLayers, sparse);
+  if (m.decoder_layers / of_decoder != every) {
+    decoder.fail(decoder.found(), "as many as num_sparse_encoder_layers, layer for layer");
+  }
   return m;
 }
 

@@ -15,6 +15,7 @@ struct Type {
   std::string_view name;          // model_type
   std::string_view architecture;  // how the names of its classes begin
   ModelConfig (*read)(Reader&);
+  bool experts = false;
 };
 constexpr std::array kTypes{Type{"bert", "Bert", hf::read_bert},
                             Type{"roberta", "Roberta", hf::read_roberta},
@@ -29,7 +30,14 @@ constexpr std::array kTypes{Type{"bert", "Bert", hf::read_bert},
                             Type{"phi3", "Phi3For", hf::read_phi3},
                             Type{"gemma", "GemmaFor", hf::read_gemma},
                             Type{"t5", "T5", hf::read_t5},
-                            Type{"vit", "ViT", hf::read_vit}};
+                            Type{"vit", "ViT", hf::read_vit},
+                            Type{"mixtral", "Mixtral", hf::read_mixtral, true},
+                            Type{"qwen2_moe", "Qwen2Moe", hf::read_qwen2_moe, true},
+                            Type{"qwen3_moe", "Qwen3Moe", hf::read_qwen3_moe, true},
+                            Type{"dbrx", "Dbrx", hf::read_dbrx, true},
+                            Type{"deepseek_v2", "DeepseekV2", hf::read_deepseek_v2, true},
+                            Type{"deepseek_v3", "DeepseekV3", hf::read_deepseek_v3, true},
+                            Type{"switch_transformers", "Switch", hf::read_switch, true}};
 
 std::vector<std::string_view> type_names() {
   std::vector<std::string_view> names;
@@ -53,27 +61,22 @@ std::string type_of(Reader& in) {
   return {};
 }
 
-/// Names what a mixture-of-experts configuration asks for; true when it is one.
+/// Experts in a file whose model_type is a dense one: true when there are some.
 bool refuse_experts(Reader& in, const std::string& type) {
-  static constexpr std::array<std::string_view, 4> kExperts{
-      "num_local_experts", "num_experts", "n_routed_experts", "num_routed_experts"};
-  Place experts;
+  static constexpr std::array<std::string_view, 5> kExperts{
+      "num_local_experts", "num_experts", "n_routed_experts", "num_routed_experts", "kv_lora_rank"};
   for (const std::string_view key : kExperts) {
     const Place place = in.take(key);
-    if (place.present()) { experts = place; }
+    if (!place.present()) { continue; }
+    std::vector<std::string_view> names;
+    for (const Type& known : kTypes) {
+      if (known.experts) { names.push_back(known.name); }
+    }
+    place.fail(place.found() + " in a " + in_quotes(type) + " model", "a dense Transformer",
+               "model_type is one of " + join(names) + " where there are experts");
+    return true;
   }
-  Reader ffn(in.take("ffn_config"));
-  const Place nested = ffn.take("moe_num_experts");
-  if (nested.present()) { experts = nested; }
-  const bool latent = in.take("kv_lora_rank").present();
-  if (!experts.present() && !latent) { return false; }
-  const std::string missing = std::string(experts.present() ? "mixture-of-experts layers" : "") +
-                              (experts.present() && latent ? " and " : "") +
-                              (latent ? "multi-head latent attention" : "");
-  const Place& at = experts.present() ? experts : in.take("kv_lora_rank");
-  at.fail(at.found() + " in a " + in_quotes(type) + " model", "a dense Transformer",
-          missing + (experts.present() ? " are" : " is") + " not available yet");
-  return true;
+  return false;
 }
 
 }  // namespace
@@ -82,9 +85,10 @@ ModelConfig read_hf_config(const Json& document, const Source& source) {
   Reader in(Place{&document, "", &source});
   if (!in.readable()) { return {}; }
   const std::string type = type_of(in);
-  if (type.empty() || refuse_experts(in, type)) { return {}; }
+  if (type.empty()) { return {}; }
   for (const Type& candidate : kTypes) {
-    if (candidate.name == type) { return candidate.read(in); }
+    if (candidate.name != type) { continue; }
+    return !candidate.experts && refuse_experts(in, type) ? ModelConfig{} : candidate.read(in);
   }
   in.take("model_type")
       .fail(in_quotes(type), "one of " + join(type_names()), did_you_mean(type, type_names()));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/input/models/read_moe_fields.hpp"
 #include "sim/input/read_model.hpp"
 
 namespace tsim::sim {
@@ -35,8 +36,11 @@ void read_width(Reader& in, ModelConfig& m, const ModelConfig* base) {
   m.kv_heads = read_count(in.take("kv_heads"), limits::kHeads, own_kv ? m.kv_heads : m.heads);
   const bool own_dim = base != nullptr && base->head_dim * base->heads != base->hidden;
   const Place head_dim = in.take("head_dim");
-  m.head_dim = read_count(head_dim, limits::kHeadDim, own_dim ? m.head_dim : m.hidden / m.heads);
-  if (!head_dim.present() && !own_dim && m.hidden % m.heads != 0) {
+  const bool latent = m.latent.kv_lora_rank > 0;
+  const std::int64_t of_latent = m.latent.qk_nope_head_dim + m.latent.qk_rope_head_dim;
+  const std::int64_t usual = own_dim ? m.head_dim : m.hidden / m.heads;
+  m.head_dim = read_count(head_dim, limits::kHeadDim, latent ? of_latent : usual);
+  if (!latent && !head_dim.present() && !own_dim && m.hidden % m.heads != 0) {
     in.take("heads").fail(std::to_string(m.heads),
                           "a divisor of hidden = " + std::to_string(m.hidden), "or give head_dim");
   }
@@ -142,7 +146,11 @@ ModelConfig read_model_fields(Reader& in, const ModelConfig* base) {
   m.source = read_text(in.take("source"), base != nullptr ? m.source : "the scenario");
   read_kinds(in, m, base);
   read_depth(in, m, base);
+  read_latent(in.take("latent"), m.latent);
   read_width(in, m, base);
+  read_moe(in.take("moe"), m);
+  m.mtp_layers =
+      static_cast<int>(read_count(in.take("mtp_layers"), {.least = 0, .most = 16}, m.mtp_layers));
   read_tables(in, m, base);
   read_flags(in, m);
   return m;

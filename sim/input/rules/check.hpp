@@ -41,6 +41,9 @@ void check_zero(const Check& check);
 /// What is kept elsewhere, and what is computed again (check_offload.cpp).
 void check_offload(const Check& check);
 
+/// How experts are spread over ranks (check_experts.cpp).
+void check_experts(const Check& check);
+
 /// How layers are split over the tensor group (check_tensor_split.cpp).
 void check_tensor_split(const Check& check);
 

@@ -25,6 +25,9 @@ void check_keys(const Check& check, const char* beside) {
   };
   none("scatter_gather", s.scatter_gather);
   if (is_grid(s.grid)) { none("sequence_parallel", s.sequence_parallel); }
+  if (!s.vocabulary_parallel) {
+    check.fail("/strategy/vocabulary_parallel", "false", "true " + std::string(beside));
+  }
   if (s.context > 1) {
     check.fail("/strategy/context", text(s.context), "1 " + std::string(beside));
   }

@@ -1,0 +1,117 @@
+#include "sim/validate/outcome.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "sim/input/input_error.hpp"
+#include "sim/input/read_scenario.hpp"
+#include "sim/net/net_run.hpp"
+#include "sim/validate/breakdown.hpp"
+
+namespace tsim::validate {
+namespace {
+
+using strategies::MemoryClass;
+
+/// Bytes of the fullest rank as the source reads them: an allocator knows nothing of the context.
+double memory_of(const sim::Report& report, MemoryReading reading) {
+  double most = 0;
+  for (const sim::StageReport& stage : report.stages) {
+    double sum = 0;
+    for (std::size_t c = 0; c < stage.peak.size(); ++c) {
+      const bool outside = c == static_cast<std::size_t>(MemoryClass::reserved);
+      if (!outside || reading == MemoryReading::used) { sum += to_double(stage.peak[c]); }
+    }
+    most = std::max(most, sum);
+  }
+  return most;
+}
+
+void set_measured(Outcome& outcome, const Measured& measured,
+                  const std::pair<double, double>& steps) {
+  if (measured.figure == Figure::none) { return; }
+  outcome.measured_low = std::min(steps.first, steps.second);
+  outcome.measured_high = std::max(steps.first, steps.second);
+}
+
+Outcome simulated(const Row& row, const std::string& document, const Source& source) {
+  const sim::ScenarioFile file = sim::read_scenario_text(document, source.file);
+  const sim::Simulation simulation = sim::run_scenario(file.base);
+  const sim::Report report = summarise(file.base, simulation);
+  const Measured& m = row.measured;
+  Outcome outcome{.ran = true, .fits = report.fits, .step = report.step.value};
+  if (report.closed_form) { outcome.closed_form = report.closed_form->value; }
+  outcome.memory = memory_of(report, m.reading);
+  set_measured(outcome, m,
+               {step_of(m, m.value - m.resolution / 2, file.base, report),
+                step_of(m, m.value + m.resolution / 2, file.base, report)});
+  outcome.parts = breakdown(file.base, simulation, report);
+  return outcome;
+}
+
+Outcome communicated(const Row& row, const std::string& document, const Source& source) {
+  const sim::TruthCollective asked = sim::read_truth_collective(document, source.file);
+  cost::Router router(asked.cluster.topology);
+  const sim::NetRow net = net_row(asked.request, asked.size, router);
+  Outcome outcome{.ran = true, .step = net.time.value};
+  const Measured& m = row.measured;
+  const auto time = [&](double value) {
+    if (m.figure == Figure::step) { return value; }
+    return bus_bandwidth(net, asked.request.op) * net.time.value / value;  // bytes / rate
+  };
+  set_measured(outcome, m, {time(m.value - m.resolution / 2), time(m.value + m.resolution / 2)});
+  return outcome;
+}
+
+Outcome failed(const std::string& why) {
+  Outcome outcome;
+  std::strncpy(outcome.why.data(), why.c_str(), outcome.why.size() - 1);
+  return outcome;
+}
+
+}  // namespace
+
+std::string_view name_of(Part part) {
+  static constexpr std::array<std::string_view, kParts> kNames{
+      "products", "memory bound", "optimizer", "host",  "tensor",
+      "data",     "pipeline",     "context",   "other", "bubble"};
+  return kNames[static_cast<std::size_t>(part)];
+}
+
+double step_of(const Measured& measured, double value, const sim::Scenario& scenario,
+               const sim::Report& report) {
+  const auto samples = static_cast<double>(scenario.workload.global_batch);
+  const auto sequence = static_cast<double>(scenario.model.sequence);
+  const double devices = report.devices;
+  switch (measured.figure) {
+    case Figure::step: return value;
+    case Figure::tokens_per_second: return samples * sequence / value;
+    case Figure::tokens_per_second_per_device: return samples * sequence / (value * devices);
+    case Figure::samples_per_second: return samples / value;
+    case Figure::model_flops: return report.model_flops.value / (value * devices);
+    case Figure::recomputed_flops: {
+      const auto h = static_cast<double>(scenario.model.hidden);
+      const auto l = static_cast<double>(scenario.model.layers);
+      const auto v = static_cast<double>(scenario.unpadded_vocab);
+      const double flops =
+          96 * samples * sequence * l * h * h * (1 + sequence / (6 * h) + v / (16 * l * h));
+      return flops / (value * devices);
+    }
+    case Figure::none:
+    case Figure::bus_bandwidth: return 0;
+  }
+  return 0;
+}
+
+Outcome outcome_of(const Row& row, const Choice& choice, const Source& source,
+                   const sim::StandIns& stand_ins) {
+  try {
+    const std::string document = sim::with_stand_ins(choice.document, stand_ins);
+    return row.collective ? communicated(row, document, source) : simulated(row, document, source);
+  } catch (const sim::InputErrors& errors) {
+    return failed(to_text(errors.problems().front()));
+  } catch (const std::exception& error) { return failed(error.what()); }
+}
+
+}  // namespace tsim::validate

@@ -1,0 +1,155 @@
+// Experts over ranks as events: what must hold of whole iterations.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "sim/report/report.hpp"
+#include "sim/simulation.hpp"
+#include "strategies/memory.hpp"
+#include "tests/sim/sample_scenarios.hpp"
+
+using namespace tsim;
+using namespace tsim::testing;
+using strategies::Dispatch;
+using strategies::MemoryClass;
+
+namespace {
+
+/// Four layers of eight experts of 1,024 columns, two for each token; 512 tokens a sample.
+models::ModelConfig eight_experts() {
+  models::ModelConfig m;
+  m.name = "eight experts";
+  m.layers = 4;
+  m.hidden = 512;
+  m.heads = m.kv_heads = 8;
+  m.head_dim = 64;
+  m.ffn = 1024;
+  m.vocab = 4096;
+  m.sequence = m.max_positions = 512;
+  m.causal = true;
+  m.moe = {.experts = 8, .top_k = 2, .ffn = 1024};
+  return m;
+}
+
+struct Spread {
+  int expert = 1, expert_tensor = 0;
+};
+
+sim::Scenario spread(Degrees degrees, Spread s, std::int64_t batch = 32) {
+  sim::Scenario scenario = sample("gpt2", degrees, batch, 1);
+  scenario.model = eight_experts();
+  scenario.unpadded_vocab = 4096;
+  scenario.strategy.experts.ranks = s.expert;
+  scenario.strategy.experts.tensor = s.expert_tensor;
+  scenario.strategy.experts.experts = 8;
+  scenario.strategy.experts.chosen = 2;
+  scenario.strategy.gradient_clipping = false;
+  return scenario;
+}
+
+double seconds_of(const sim::Simulation& s, strategies::Stream stream) {
+  double sum = 0;
+  for (std::size_t t = 0; t < s.graph.tasks.size(); ++t) {
+    if (s.graph.tasks[t].stream == stream) { sum += s.timeline.end[t] - s.timeline.start[t]; }
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("folding changes no figure with experts over ranks of one or several nodes") {
+  std::vector<sim::Scenario> all{spread({1, 1, 16}, {4}),   spread({1, 1, 16}, {8}),
+                                 spread({2, 1, 8}, {4}),    spread({2, 1, 8}, {4, 1}),
+                                 spread({4, 1, 4}, {2, 1}), spread({2, 2, 8}, {8, 1})};
+  all.push_back(spread({1, 2, 8}, {8}));
+  all.back().strategy.schedule = "dualpipe";
+  all.back().strategy.chunks = 2;
+  for (const Dispatch way : {Dispatch::hierarchical, Dispatch::rails, Dispatch::all_gather}) {
+    all.push_back(spread({1, 1, 16}, {8}));
+    all.back().strategy.experts.dispatch = way;
+    all.back().strategy.zero.stage = 1;
+  }
+  for (const sim::Scenario& s : all) {
+    CAPTURE(s.strategy.tensor);
+    CAPTURE(s.strategy.experts.ranks);
+    CAPTURE(s.strategy.experts.tensor);
+    CAPTURE(name_of(s.strategy.experts.dispatch));
+    const sim::Report folded = answer(s);
+    const sim::Report each = answer(unfolded(s));
+    CHECK(folded.simulated_ranks < each.simulated_ranks);
+    CHECK(folded.step.value == doctest::Approx(each.step.value).epsilon(1e-9));
+    CHECK(folded.needed == each.needed);
+  }
+}
+
+TEST_CASE("without tensor parallelism experts over replicas exchange tokens") {
+  const sim::Simulation s = run_scenario(spread({1, 1, 8}, {8}));
+  CHECK(seconds_of(s, strategies::Stream::ep) > 0);
+  CHECK(seconds_of(s, strategies::Stream::tp) == 0);
+  // Four layers, there and back, forward and backward, of four micro-batches: each rank has 512
+  // tokens twice, of 512 columns of two bytes.
+  std::size_t exchanges = 0;
+  for (const strategies::Task& task : s.graph.tasks) {
+    if (task.stream != strategies::Stream::ep) { continue; }
+    ++exchanges;
+    CHECK(s.graph.comms[task.work].payload == Bytes{512 * 2 * 512 * 2});
+  }
+  CHECK(exchanges == 4 * 4 * 4);
+}
+
+TEST_CASE("a rank holds its experts and all else") {
+  // Of an expert 2 x 512 x 1024 weights and 1024 + 512 biases; 4 layers.
+  const std::int64_t expert = 4 * (2 * 512 * 1024 + 1024 + 512);
+  const std::int64_t whole = run_scenario(spread({1, 1, 8}, {1})).stages.front().elements;
+  for (const int ranks : {2, 4, 8}) {
+    CAPTURE(ranks);
+    const auto s = run_scenario(spread({1, 1, 8}, {ranks}));
+    CHECK(s.stages.front().elements == whole - expert * (8 - 8 / ranks));
+    CHECK(s.stages.front().experts.elements == expert * (8 / ranks));
+  }
+}
+
+TEST_CASE("experts' states are sharded over the ranks that hold copies of them") {
+  sim::Scenario s = spread({1, 1, 8}, {4});
+  s.strategy.zero.stage = 1;
+  const auto plan = run_scenario(s).stages.front();
+  const auto bytes = state_bytes(plan.elements, s.strategy, 0, plan.shapes, plan.experts);
+  const std::int64_t dense = plan.elements - plan.experts.elements;
+  // Master copy and two moments of four bytes; 8 replicas, 2 copies of each expert.
+  CHECK(bytes.optimizer == Bytes{12 * ((dense + 7) / 8) + 12 * (plan.experts.elements / 2)});
+}
+
+TEST_CASE("however experts are spread, the ranks together compute the same") {
+  const double alone = answer(spread({1, 1, 8}, {1})).model_flops.value;
+  for (const Spread s : {Spread{2}, Spread{4}, Spread{8}}) {
+    CHECK(answer(spread({1, 1, 8}, s)).model_flops.value == doctest::Approx(alone));
+  }
+  for (const Spread s : {Spread{1}, Spread{4}, Spread{8, 1}, Spread{2, 1}}) {
+    CHECK(answer(spread({2, 1, 4}, s)).model_flops.value == doctest::Approx(alone));
+  }
+}
+
+TEST_CASE("on one rank all experts of each token are a dense MLP of their columns together") {
+  sim::Scenario all = spread({1, 1, 1}, {1}, 1);
+  all.model.moe.top_k = 8;
+  sim::Scenario dense = all;
+  dense.model.moe = {};
+  dense.model.ffn = 8 * 1024;
+  // The router's products besides: 3 x 2 x tokens x hidden x experts in each layer.
+  const double router = 4.0 * 3 * 2 * 512 * 512 * 8;
+  CHECK(answer(all).model_flops.value == doctest::Approx(answer(dense).model_flops.value + router));
+  all.model.moe = {.experts = 1, .top_k = 1, .ffn = 8 * 1024};
+  CHECK(answer(all).model_flops.value ==
+        doctest::Approx(answer(dense).model_flops.value + router / 8));
+}
+
+TEST_CASE("a capacity below the mean computes and sends so much less") {
+  sim::Scenario s = spread({1, 1, 8}, {8});
+  s.strategy.experts.capacity_factor = 0.25;  // three of four rows are dropped
+  const sim::Simulation run = run_scenario(s);
+  for (const strategies::Task& task : run.graph.tasks) {
+    if (task.stream != strategies::Stream::ep) { continue; }
+    CHECK(run.graph.comms[task.work].payload == Bytes{512 * 2 * 512 * 2 / 4});
+  }
+  CHECK(run.timeline.makespan < run_scenario(spread({1, 1, 8}, {8})).timeline.makespan);
+}
