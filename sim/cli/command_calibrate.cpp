@@ -84,7 +84,12 @@ int import_files(const CalibrateOptions& options, std::ostream& out) {
   const calibrate::Calibration calibration = calibrate::calibrate(files, base);
   print_calibration(options.import, files, calibration, out);
   if (!options.device_file.empty()) {
-    write_device(options.device_file, calibrate::device_text(base, options.device_file),
+    std::vector<double> slowdowns;
+    for (const calibrate::ImportedPoints& file : files) {
+      slowdowns.insert(slowdowns.end(), file.slowdowns.begin(), file.slowdowns.end());
+    }
+    write_device(options.device_file,
+                 calibrate::device_text(base, options.device_file, std::move(slowdowns)),
                  calibration.measured, out);
   }
   if (!options.cluster_file.empty()) { write_cluster_file(options, calibration.measured, out); }
