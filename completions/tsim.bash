@@ -72,7 +72,8 @@ _tsim() {
       fi
       ;;
     calibrate:-*)
-      _tsim_words "$current" '--help --base --device-file --for --list --check --measured --device --budget'
+      _tsim_words "$current" '--help --base --device-file --cluster-file --cluster --for --list --check --measured
+        --device --budget'
       ;;
     calibrate:*)
       if [[ $previous == calibrate ]]; then

@@ -124,6 +124,29 @@ std::vector<AlphaBeta> fit_links(std::span<const Timed> points) {
   return {regime(points.first(border), below), regime(points.subspan(border), above)};
 }
 
+FloorLine fit_floor(std::span<const Timed> points) {
+  FloorLine best;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t cut = 1; cut + 2 <= points.size(); ++cut) {
+    std::vector<double> low;
+    low.reserve(cut);
+    for (const Timed& p : points.first(cut)) { low.push_back(p.seconds); }
+    const auto middle = low.begin() + static_cast<std::ptrdiff_t>(cut / 2);
+    std::nth_element(low.begin(), middle, low.end());
+    const Line line = line_through(points.subspan(cut));
+    double squares = 0;
+    for (const Timed& p : points) {
+      const double error = std::max(*middle, line.alpha + line.beta * p.bytes) / p.seconds - 1;
+      squares += error * error;
+    }
+    if (squares >= least) { continue; }
+    least = squares;
+    best = {*middle, line.alpha, line.beta,
+            std::sqrt(squares / static_cast<double>(points.size()))};
+  }
+  return best;
+}
+
 std::vector<double> left_out_errors(const Series& series) {
   std::vector<double> errors;
   errors.reserve(series.points.size());

@@ -26,6 +26,17 @@ struct Timed {
 /// halve the squares.
 std::vector<AlphaBeta> fit_links(std::span<const Timed> points);
 
+/// time = max(floor, alpha + bytes / rate): what a communication library takes, whose host and
+/// kernels need `floor` for the smallest message.
+struct FloorLine {
+  double floor = 0, alpha = 0, per_byte = 0;  // seconds
+  double residual = 0;                        // root of the mean square, as a share of the time
+};
+
+/// The best of those whose floor is the median of the first so many points and whose line is that
+/// of the others, by least squares of relative errors. Points are sorted by size; three at least.
+FloorLine fit_floor(std::span<const Timed> points);
+
 /// |predicted / measured - 1| of every point of an indexed series when it is left out and looked up
 /// among the others, for those that have a neighbour near enough.
 std::vector<double> left_out_errors(const Series& series);

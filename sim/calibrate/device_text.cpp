@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <stdexcept>
 
@@ -37,9 +39,18 @@ std::string rate(double value, double unit, const char* name) {
 
 }  // namespace
 
-std::string device_text(const cost::Device& base, const std::filesystem::path& path) {
+std::string device_text(const cost::Device& base, const std::filesystem::path& path,
+                        std::vector<double> slowdowns) {
   Json device = device_json(base, path);
   device["description"] = base.description + ", calibrated";
+  if (!slowdowns.empty()) {
+    const auto middle = slowdowns.begin() + static_cast<std::ptrdiff_t>(slowdowns.size() / 2);
+    std::nth_element(slowdowns.begin(), middle, slowdowns.end());
+    const double more = std::round(100 * std::max(0.0, *middle - 1)) / 100;
+    device["overlap_slowdown"] = {{"value", more},
+                                  {"source", "median of " + std::to_string(slowdowns.size()) +
+                                                 " products timed beside an all-reduce and alone"}};
+  }
   return device.dump(2) + "\n";
 }
 

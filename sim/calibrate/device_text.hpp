@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "cost/device.hpp"
 #include "sim/calibrate/make_device.hpp"
@@ -10,7 +11,9 @@
 namespace tsim::calibrate {
 
 /// The file of `base` with the name of `path` and with "measured" set to the points beside it.
-std::string device_text(const cost::Device& base, const std::filesystem::path& path);
+/// `slowdowns`: of products beside a collective, for overlap_slowdown; none: as the base has it.
+std::string device_text(const cost::Device& base, const std::filesystem::path& path,
+                        std::vector<double> slowdowns);
 
 /// The same for this machine's processor, whose peaks are the measured `ceilings` in fp32, with the
 /// name that the system gives it and its memory.

@@ -9,8 +9,9 @@
 #include "sim/calibrate/make_device.hpp"
 #include "sim/calibrate/wanted_work.hpp"
 #include "sim/calibrate/work.hpp"
-#include "sim/cli/calibrate/answer.hpp"
 #include "sim/cli/calibrate/check_command.hpp"
+#include "sim/cli/calibrate/cluster_file.hpp"
+#include "sim/cli/calibrate/prediction.hpp"
 #include "sim/cli/calibrate/print_calibration.hpp"
 #include "sim/cli/commands.hpp"
 #include "sim/cli/format.hpp"
@@ -82,9 +83,16 @@ int import_files(const CalibrateOptions& options, std::ostream& out) {
   const cost::Device base = base_device(options, files);
   const calibrate::Calibration calibration = calibrate::calibrate(files, base);
   print_calibration(options.import, files, calibration, out);
-  if (options.device_file.empty()) { return 0; }
-  write_device(options.device_file, calibrate::device_text(base, options.device_file),
-               calibration.measured, out);
+  if (!options.device_file.empty()) {
+    std::vector<double> slowdowns;
+    for (const calibrate::ImportedPoints& file : files) {
+      slowdowns.insert(slowdowns.end(), file.slowdowns.begin(), file.slowdowns.end());
+    }
+    write_device(options.device_file,
+                 calibrate::device_text(base, options.device_file, std::move(slowdowns)),
+                 calibration.measured, out);
+  }
+  if (!options.cluster_file.empty()) { write_cluster_file(options, calibration.measured, out); }
   return 0;
 }
 
@@ -97,7 +105,7 @@ namespace {
 int list_work(const CalibrateOptions& options, std::ostream& out) {
   std::vector<sim::Report> reports;
   reports.reserve(options.scenarios.size());
-  for (const fs::path& path : options.scenarios) { reports.push_back(answer_of(path).report); }
+  for (const fs::path& path : options.scenarios) { reports.push_back(prediction_of(path).report); }
   const std::vector<calibrate::Wanted> wanted = calibrate::wanted_work(reports);
   double done = 0;
   int next = 0;
@@ -123,7 +131,7 @@ int list_work(const CalibrateOptions& options, std::ostream& out) {
 std::vector<std::string> wanted_lines(const CalibrateOptions& options) {
   if (options.scenarios.empty()) { return calibrate::cpu_work(); }
   std::vector<sim::Report> reports;
-  for (const fs::path& path : options.scenarios) { reports.push_back(answer_of(path).report); }
+  for (const fs::path& path : options.scenarios) { reports.push_back(prediction_of(path).report); }
   std::vector<std::string> lines;
   for (const calibrate::Wanted& one : calibrate::wanted_work(reports)) {
     lines.push_back(one.line);

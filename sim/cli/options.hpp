@@ -129,6 +129,8 @@ struct CalibrateOptions {
   std::vector<std::filesystem::path> import;     // files of measurements
   std::string base;                              // device whose other figures stand; empty: guessed
   std::filesystem::path device_file;             // empty: none is written
+  std::string cluster;                           // whose wires hold for measured collectives
+  std::filesystem::path cluster_file;            // that cluster with them; empty: none is written
   std::vector<std::filesystem::path> scenarios;  // whose shapes are wanted
   bool list = false;                             // print the work lines, most valuable first
   std::filesystem::path check;     // a scenario that is compared with a stack; empty: none

@@ -255,7 +255,7 @@ StackTimes run_cpu_stack(const StackShape& shape, double seconds) {
   std::sort(steps.begin(), steps.end());
   const auto& middle = steps[steps.size() / 2];
   times.step = middle.first;
-  std::copy(middle.second.begin(), middle.second.end(), times.classes);
+  times.classes = middle.second;
   times.memory = ops.memory();
   times.last_loss = ops.mean_loss();
   times.steps = static_cast<int>(steps.size());

@@ -222,33 +222,50 @@ void FusedAttention::backward(int bound, cudaStream_t stream) const {
   s.backward->run(s.backward_calls[static_cast<std::size_t>(bound)], stream);
 }
 
-Summary time_attention(const AttentionShape& shape, bool backward, cudaStream_t stream) {
-  const Shapes shapes(shape);
-  FusedAttention attention(shape, true, backward);
-  const Format format = format_of(shape.dtype);
+namespace {
+
+/// Random operands of one call, and the memory that holds them.
+FusedAttention::Tensors operands(const Shapes& shapes, Format format, std::vector<Buffer>& buffers,
+                                 cudaStream_t stream) {
   const std::size_t q_bytes = count_of(shapes.q) * size_of(format);
   const std::size_t k_bytes = count_of(shapes.k) * size_of(format);
-  std::vector<Buffer> buffers;
   const auto buffer = [&](std::size_t bytes) {
     buffers.push_back(Buffer::on_device(bytes));
     fill(buffers.back(), format, stream);
     return buffers.back().data();
   };
-  FusedAttention::Tensors t{buffer(q_bytes), buffer(k_bytes), buffer(k_bytes), buffer(q_bytes),
-                            buffer(count_of(shapes.column) * sizeof(float))};
-  if (backward) {
-    t.dout = buffer(q_bytes);
-    t.dq = buffer(q_bytes);
-    t.dk = buffer(k_bytes);
-    t.dv = buffer(k_bytes);
+  return {.q = buffer(q_bytes),
+          .k = buffer(k_bytes),
+          .v = buffer(k_bytes),
+          .out = buffer(q_bytes),
+          .stats = buffer(count_of(shapes.column) * sizeof(float)),
+          .dout = buffer(q_bytes),
+          .dq = buffer(q_bytes),
+          .dk = buffer(k_bytes),
+          .dv = buffer(k_bytes)};
+}
+
+}  // namespace
+
+Summary time_attention(AttentionShape shape, bool backward, bool cold, cudaStream_t stream) {
+  // Projections leave the heads of a token side by side.
+  shape.token_stride = shape.out_token_stride = shape.heads * shape.width;
+  const Shapes shapes(shape);
+  FusedAttention attention(shape, true, backward);
+  const Format format = format_of(shape.dtype);
+  const int sets = operand_sets(2 * count_of(shapes.q) * size_of(format), cold);
+  std::vector<Buffer> buffers;
+  for (int i = 0; i < sets; ++i) {
+    const FusedAttention::Tensors t = operands(shapes, format, buffers, stream);
+    attention.forward(attention.bind_forward(t), stream);  // the gradient needs its output
+    if (backward) { attention.bind_backward(t); }
   }
-  const int forward_call = attention.bind_forward(t);
-  if (!backward) {
-    return time_calls([&](int) { attention.forward(forward_call, stream); }, stream);
-  }
-  const int backward_call = attention.bind_backward(t);
-  attention.forward(forward_call, stream);  // the gradient needs its output
-  return time_calls([&](int) { attention.backward(backward_call, stream); }, stream);
+  return time_calls(
+      [&](int call) {
+        const int set = call % sets;
+        backward ? attention.backward(set, stream) : attention.forward(set, stream);
+      },
+      stream);
 }
 
 std::string dnn_version() {
@@ -270,7 +287,7 @@ int FusedAttention::bind_forward(const Tensors&) { return 0; }
 int FusedAttention::bind_backward(const Tensors&) { return 0; }
 void FusedAttention::forward(int, cudaStream_t) const {}
 void FusedAttention::backward(int, cudaStream_t) const {}
-Summary time_attention(const AttentionShape&, bool, cudaStream_t) {
+Summary time_attention(AttentionShape, bool, bool, cudaStream_t) {
   throw NotHere("built without cuDNN, which has the fused attention");
 }
 std::string dnn_version() { return {}; }

@@ -43,7 +43,9 @@ class FusedAttention {
   std::unique_ptr<State> state_;
 };
 
-Summary time_attention(const AttentionShape& shape, bool backward, cudaStream_t stream);
+/// With the heads of a token side by side in memory, and the operands in the cache (as far as they
+/// fit) or not.
+Summary time_attention(AttentionShape shape, bool backward, bool cold, cudaStream_t stream);
 
 /// "9.14.0", or "" when tsim was built without cuDNN.
 std::string dnn_version();

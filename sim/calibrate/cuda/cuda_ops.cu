@@ -250,7 +250,15 @@ void CudaOps::reduce_data() {
 
 void CudaOps::adam() {
   mark(StackClass::optimizer);
-  run_adam({gradients_, master_, first_, second_, weights_}, parameters_, stream_);
+  // As Megatron-LM does: gradients are copied to fp32 and the new weights back to bf16. The copy is
+  // where the loss has its gradients, a part of all parameters at a time.
+  const auto room = static_cast<std::size_t>(s_.tokens() * s_.vocab);
+  for (std::size_t at = 0; at < parameters_; at += room) {
+    const std::size_t count = std::min(room, parameters_ - at);
+    run_widen(gradients_ + at, dlogits_, count, stream_);
+    run_adam({dlogits_, master_ + at, first_ + at, second_ + at}, count, stream_);
+    run_narrow(master_ + at, weights_ + at, count, stream_);
+  }
 }
 
 }  // namespace tsim::calibrate

@@ -55,8 +55,7 @@ StackTimes time_steps(Stack<CudaOps>& stack, CudaOps& ops) {
   times.memory = memory_in_use();
   ops.start_marks();
   stack.step();
-  const std::array<double, kStackClasses> classes = ops.take_times();
-  std::copy(classes.begin(), classes.end(), times.classes);
+  times.classes = ops.take_times();
   times.last_loss = ops.mean_loss();
   return times;
 }

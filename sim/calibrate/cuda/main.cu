@@ -155,7 +155,7 @@ Summary time_one(const Work& w, bool cold, cudaStream_t stream, Collectives& col
                            .keys = count(w, 5),
                            .width = count(w, 6),
                            .causal = w.words[2] == "causal"},
-                          w.words[1] == "bwd", stream);
+                          w.words[1] == "bwd", cold, stream);
   }
   if (w.kind == "map") {
     return time_map(w.words[1], w.words[0], static_cast<std::size_t>(count(w, 2)), cold, stream);
@@ -204,7 +204,8 @@ void put_overlap(Object& object, const Overlap& o) {
 std::string measure(const Work& work, cudaStream_t stream, Collectives& collectives) {
   Object object;
   object.text("work", work.line);
-  const bool has_cold = work.kind == "gemm" || work.kind == "bmm" || work.kind == "map";
+  const bool has_cold =
+      work.kind == "gemm" || work.kind == "bmm" || work.kind == "map" || work.kind == "attention";
   try {
     if (work.kind == "overlap") {
       put_overlap(object, overlap_of(work, collectives));

@@ -134,19 +134,24 @@ Operands operands(Map map, Format format, std::size_t elements, cudaStream_t str
   return o;
 }
 
-__global__ void adam_kernel(const __nv_bfloat16* __restrict__ gradient, float* __restrict__ weight,
+/// Four values as they lie in memory.
+template <typename T>
+struct alignas(4 * sizeof(T)) Four {
+  T values[4];
+};
+
+/// `copy`: the weights in bf16; null: not wanted.
+template <typename Gradient>
+__global__ void adam_kernel(const Gradient* __restrict__ gradient, float* __restrict__ weight,
                             float* __restrict__ first, float* __restrict__ second,
                             __nv_bfloat16* __restrict__ copy, std::size_t packs) {
   const std::size_t p = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (p >= packs) { return; }
-  struct alignas(8) Halves {
-    __nv_bfloat16 values[4];
-  };
-  const Halves g = reinterpret_cast<const Halves*>(gradient)[p];
+  const auto g = reinterpret_cast<const Four<Gradient>*>(gradient)[p];
   auto w = reinterpret_cast<Pack<float>*>(weight)[p];
   auto m = reinterpret_cast<Pack<float>*>(first)[p];
   auto v = reinterpret_cast<Pack<float>*>(second)[p];
-  Halves half;
+  Four<__nv_bfloat16> half;
 #pragma unroll
   for (int j = 0; j < 4; ++j) {
     const auto d = static_cast<float>(g.values[j]);
@@ -158,7 +163,7 @@ __global__ void adam_kernel(const __nv_bfloat16* __restrict__ gradient, float* _
   reinterpret_cast<Pack<float>*>(weight)[p] = w;
   reinterpret_cast<Pack<float>*>(first)[p] = m;
   reinterpret_cast<Pack<float>*>(second)[p] = v;
-  reinterpret_cast<Halves*>(copy)[p] = half;
+  if (copy != nullptr) { reinterpret_cast<Four<__nv_bfloat16>*>(copy)[p] = half; }
 }
 
 }  // namespace
@@ -207,7 +212,7 @@ Summary time_adam(std::size_t elements, cudaStream_t stream) {
 void run_adam(const AdamArrays& a, std::size_t count, cudaStream_t stream) {
   const std::size_t packs = count / 4;
   adam_kernel<<<static_cast<unsigned>((packs + 255) / 256), 256, 0, stream>>>(
-      a.gradient, a.weight, a.first, a.second, a.copy, packs);
+      a.gradient, a.weight, a.first, a.second, static_cast<Half*>(nullptr), packs);
   check(cudaGetLastError());
 }
 

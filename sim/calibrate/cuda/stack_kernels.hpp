@@ -32,9 +32,8 @@ struct LossArrays {
 void run_cross_entropy(const RowShape& r, const LossArrays& a, bool backward, cudaStream_t stream);
 
 struct AdamArrays {
-  const Half* gradient = nullptr;
+  const float* gradient = nullptr;
   float *weight = nullptr, *first = nullptr, *second = nullptr;
-  Half* copy = nullptr;
 };
 /// A multiple of 4 parameters.
 void run_adam(const AdamArrays& a, std::size_t count, cudaStream_t stream);

@@ -1,5 +1,7 @@
 // What tsim-measure wrote: one JSON object a line (docs/measure.md).
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <utility>
 
 #include "sim/calibrate/import/imported_points.hpp"
@@ -58,6 +60,42 @@ class Clocks {
   int low_ = 0, high_ = 0;
 };
 
+/// How products and what ran beside them slowed each other, as facts.
+class Overlaps {
+ public:
+  /// A line of an overlap: with one rank beside a copy, else beside a collective.
+  void note(const cost::Subject& subject, const Json& object) {
+    constexpr std::size_t kRanks = 3;
+    const bool copy = subject.shape[kRanks] == 1;
+    take(object, "product_slowdown", copy ? product_beside_copy_ : product_beside_collective_);
+    take(object, "other_slowdown", copy ? copy_ : collective_);
+  }
+  void add_to(ImportedPoints& imported) const {
+    add("products_beside_collective", product_beside_collective_, imported.source);
+    add("collective_beside_products", collective_, imported.source);
+    add("products_beside_copy", product_beside_copy_, imported.source);
+    add("copy_beside_products", copy_, imported.source);
+    imported.slowdowns = product_beside_collective_;
+  }
+
+ private:
+  static void take(const Json& object, const char* key, std::vector<double>& factors) {
+    const auto found = object.find(key);
+    const bool good = found != object.end() && found->is_number() && found->get<double>() > 0;
+    if (good) { factors.push_back(found->get<double>()); }
+  }
+  static void add(const char* name, const std::vector<double>& factors, cost::Provenance& source) {
+    if (factors.empty()) { return; }
+    const auto [low, high] = std::minmax_element(factors.begin(), factors.end());
+    std::array<char, 64> text{};
+    const int size =
+        std::snprintf(text.data(), text.size(), "%.2f to %.2f of the time alone", *low, *high);
+    source.facts.emplace_back(name, std::string(text.data(), static_cast<std::size_t>(size)));
+  }
+
+  std::vector<double> product_beside_collective_, collective_, product_beside_copy_, copy_;
+};
+
 /// Reads lines one by one.
 class JournalReader {
  public:
@@ -77,6 +115,7 @@ class JournalReader {
 
   ImportedPoints finish() && {
     clocks_.add_to(imported_.source);
+    overlaps_.add_to(imported_);
     if (skipped_ > 0) {
       imported_.remarks.push_back(std::to_string(skipped_) +
                                   " lines without a time: the machine could not do them");
@@ -98,6 +137,7 @@ class JournalReader {
       ++skipped_;
     } else {
       clocks_.note(object);
+      if (subject->series.kind == cost::PointKind::overlap) { overlaps_.note(*subject, object); }
       add_point(*subject, object);
     }
   }
@@ -120,6 +160,7 @@ class JournalReader {
   sim::Problems& problems_;
   ImportedPoints imported_{.format = "measurements of tsim-measure"};
   Clocks clocks_;
+  Overlaps overlaps_;
   std::size_t skipped_ = 0;
 };
 

@@ -21,6 +21,7 @@ struct ImportedPoints {
   cost::Provenance source{};
   std::vector<ImportedPoint> points{};
   std::vector<std::string> remarks{};  // what was left out, and why
+  std::vector<double> slowdowns{};     // of products beside a collective: time / time alone
 };
 
 /// Reads a file of measurements; its format is told by its content:

@@ -1,6 +1,7 @@
 // The small Transformer that a check runs: its dimensions as plain text. No library is needed.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -34,9 +35,9 @@ std::string_view name_of(StackClass which);
 
 /// A measured step: the median of several, and of one more the time of each class.
 struct StackTimes {
-  double step = 0;                       // seconds
-  double classes[kStackClasses]{};       // seconds; their sum lacks the gaps between kernels
-  double memory = 0;                     // bytes in use on the fullest device
+  double step = 0;                              // seconds
+  std::array<double, kStackClasses> classes{};  // seconds; their sum lacks the gaps between kernels
+  double memory = 0;                            // bytes in use on the fullest device
   double first_loss = 0, last_loss = 0;  // a token's mean, before the first and the last step
   int steps = 0;
 };

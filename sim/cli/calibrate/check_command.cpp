@@ -7,7 +7,7 @@
 #include "sim/calibrate/check/check_stack.hpp"
 #include "sim/calibrate/check/tsim_measure.hpp"
 #include "sim/calibrate/cpu/cpu_stack.hpp"
-#include "sim/cli/calibrate/answer.hpp"
+#include "sim/cli/calibrate/prediction.hpp"
 #include "sim/cli/format.hpp"
 #include "sim/cli/text_table.hpp"
 #include "sim/input/quantity.hpp"
@@ -57,23 +57,23 @@ std::vector<std::string> time_cells(const CheckRow& row) {
   return {row.what, format(Seconds{row.predicted}), format(Seconds{row.measured}), error_text(row)};
 }
 
-void print_check(const AnsweredScenario& answer, const MeasuredStack& measured, std::ostream& out) {
-  const calibrate::Check check = calibrate::compare(answer.report, measured.times);
+void print_check(const Prediction& prediction, const MeasuredStack& measured, std::ostream& out) {
+  const calibrate::Check check = calibrate::compare(prediction.report, measured.times);
   std::vector<std::vector<std::string>> rows;
   for (const CheckRow& row : check.classes) { rows.push_back(time_cells(row)); }
   rows.push_back(time_cells(check.step));
   rows.push_back(
       {check.memory.what, format(Bytes{static_cast<std::int64_t>(check.memory.predicted)}),
        format(Bytes{static_cast<std::int64_t>(check.memory.measured)}), error_text(check.memory)});
-  out << answer.report.title << ": predicted for " << answer.report.device << ", trained on "
-      << (measured.device.empty() ? "an unnamed device" : measured.device) << "\n  loss of a token "
-      << significant(measured.times.first_loss, 4) << " at first, "
+  out << prediction.report.title << ": predicted for " << prediction.report.device
+      << ", trained on " << (measured.device.empty() ? "an unnamed device" : measured.device)
+      << "\n  loss of a token " << significant(measured.times.first_loss, 4) << " at first, "
       << significant(measured.times.last_loss, 4) << " at last; median of " << measured.times.steps
       << " steps, classes of one\n\n";
   print_table(
       out, {{""}, {"predicted", Align::right}, {"measured", Align::right}, {"error", Align::right}},
       rows);
-  const std::array<Seconds, cost::kOrigins> times = sim::times_by_origin(answer.report.lookups);
+  const std::array<Seconds, cost::kOrigins> times = sim::times_by_origin(prediction.report.lookups);
   Seconds all{};
   for (const Seconds time : times) { all += time; }
   out << "\nKernel times come from";
@@ -96,9 +96,9 @@ void refuse_other_shape(const calibrate::StackShape& wanted, const calibrate::St
 }  // namespace
 
 int check_command(const CalibrateOptions& options, std::ostream& out) {
-  const AnsweredScenario answer = answer_of(options.check);
+  const Prediction prediction = prediction_of(options.check);
   sim::Problems problems;
-  const calibrate::StackShape shape = calibrate::stack_of(answer.scenario, problems);
+  const calibrate::StackShape shape = calibrate::stack_of(prediction.scenario, problems);
   if (!problems.empty()) { throw sim::InputErrors(options.check.string(), problems.errors()); }
   if (options.list) {
     out << stack_text(shape);
@@ -118,7 +118,7 @@ int check_command(const CalibrateOptions& options, std::ostream& out) {
                              .found = "nothing to compare with",
                              .expected = "--measured FILE, --device cpu or cuda, or --list"}});
   }
-  print_check(answer, measured, out);
+  print_check(prediction, measured, out);
   return 0;
 }
 

@@ -39,6 +39,13 @@ Added add_calibrate(CLI::App& app) {
       ->type_name("NAME");
   calibrate.add_option("--device-file", options->device_file, "Write the device, points beside it")
       ->type_name("FILE");
+  calibrate
+      .add_option("--cluster-file", options->cluster_file,
+                  "Write --cluster with the collectives as measured")
+      ->type_name("FILE");
+  calibrate
+      .add_option("--cluster", options->cluster, "Cluster whose wires the collectives crossed")
+      ->type_name("NAME");
   calibrate.add_option("--for", options->scenarios, "Scenarios whose shapes are to be measured")
       ->type_name("SCENARIO");
   calibrate.add_flag("--list", options->list,

@@ -8,11 +8,11 @@
 
 namespace tsim::cli {
 
-struct AnsweredScenario {
+struct Prediction {
   sim::Scenario scenario;
   sim::Report report;  // with all lookups, whether the device was measured or not
 };
 
-AnsweredScenario answer_of(const std::filesystem::path& scenario);
+Prediction prediction_of(const std::filesystem::path& scenario);
 
 }  // namespace tsim::cli
