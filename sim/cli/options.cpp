@@ -46,8 +46,9 @@ CommandLine command_line() {
   app->set_version_flag("--version", "tsim " TSIM_VERSION, "Print the version");
   app->footer(std::string(kExamples));
   std::vector<Added> commands;
-  for (const auto& add : {add_run, add_models, add_devices, add_explain, add_topo, add_import,
-                          add_net, add_jobs, add_synthesise, add_calibrate, add_validate}) {
+  for (const auto& add :
+       {add_run, add_models, add_devices, add_explain, add_topo, add_import, add_net, add_jobs,
+        add_synthesise, add_calibrate, add_validate, add_fit}) {
     commands.push_back(add(*app));
   }
   app->require_subcommand(1);

@@ -147,9 +147,18 @@ struct ValidateOptions {
   std::string filter;                // part of SOURCE/ROW; empty: all rows
   int jobs = 0;                      // processes at a time; 0: one a processor
   std::vector<StandIn> devices;
+  std::vector<std::filesystem::path> vtrain;  // whole tables of vTrain
   std::filesystem::path svg, html, markdown;  // empty: none is written
   bool json = false;
   bool operator==(const ValidateOptions&) const = default;
+};
+
+/// Figures of a device file fitted to whole steps.
+struct FitOptions {
+  std::filesystem::path split;
+  std::filesystem::path out;  // empty: none is written
+  int jobs = 0;               // processes at a time; 0: one a processor
+  bool operator==(const FitOptions&) const = default;
 };
 
 /// Nothing to do but to print `text`: help, the version (status 0), or what is wrong with the
@@ -162,7 +171,7 @@ struct Message {
 
 using Command = std::variant<Message, RunOptions, ModelsOptions, DevicesOptions, ExplainOptions,
                              TopoOptions, ImportOptions, NetOptions, JobsOptions, SynthesiseOptions,
-                             CalibrateOptions, ValidateOptions>;
+                             CalibrateOptions, ValidateOptions, FitOptions>;
 
 /// What the command line (without the program's name) asks for. Never throws on a wrong one.
 Command parse_options(const std::vector<std::string>& arguments);

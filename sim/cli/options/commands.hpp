@@ -16,5 +16,6 @@ Added add_import(CLI::App& app);
 Added add_synthesise(CLI::App& app);
 Added add_calibrate(CLI::App& app);
 Added add_validate(CLI::App& app);
+Added add_fit(CLI::App& app);
 
 }  // namespace tsim::cli
