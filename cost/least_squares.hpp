@@ -17,10 +17,10 @@ using ResidualsOf =
     std::function<std::vector<std::vector<double>>(const std::vector<std::vector<double>>&)>;
 
 struct SquaresFit {
-  std::vector<double> values;
+  std::vector<double> values{};
   /// Standard errors from the residuals' variance and the curvature at the end; infinite where the
   /// residuals do not depend on the parameter, or there are no more residuals than parameters.
-  std::vector<double> errors;
+  std::vector<double> errors{};
   double before = 0, after = 0;  // root of the mean squared residual
   int rounds = 0;                // steps that were tried
 };

@@ -121,7 +121,8 @@ std::vector<Source> training_rows(const Split& split, std::vector<Source> source
 DeviceFit fit_device(const Split& split, std::span<const Source> training, int jobs) {
   DeviceFit result;
   const Trainer trainer(split, training, jobs);
-  for (const SourceResult& source : trainer.results({starts_of(split)}).front()) {
+  const std::vector<SourceResult> at_start = trainer.results({starts_of(split)}).front();
+  for (const SourceResult& source : at_start) {
     for (const RowResult& row : source.rows) {
       const std::string name = source.source->name + "/" + row.row->id;
       if (row.error) {

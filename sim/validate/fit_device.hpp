@@ -14,9 +14,9 @@ namespace tsim::validate {
 
 /// A source's errors with the figures that were fitted without it.
 struct LeftOut {
-  std::string source;
-  ErrorSummary before, after;
-  std::vector<double> values;  // what the others gave
+  std::string source{};
+  ErrorSummary before{}, after{};
+  std::vector<double> values{};  // what the others gave
 };
 
 struct DeviceFit {

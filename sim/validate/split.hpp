@@ -28,16 +28,16 @@ struct FitRows {
 
 /// A declared training split.
 struct Split {
-  std::string name;    // of its file
-  std::string device;  // name or path
-  std::vector<FitParameter> parameters;
-  std::vector<FitRows> train;
+  std::string name{};    // of its file
+  std::string device{};  // name or path
+  std::vector<FitParameter> parameters{};
+  std::vector<FitRows> train{};
 };
 
 /// A device's record of its fit: rows as SOURCE/ROW.
 struct FitRecord {
-  std::string split;
-  std::vector<std::string> rows;
+  std::string split{};
+  std::vector<std::string> rows{};
 };
 
 }  // namespace tsim::validate
