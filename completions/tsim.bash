@@ -27,6 +27,10 @@ _tsim() {
 
   case $previous in
     --trace) _tsim_files "$current" .json; return ;;
+    --html) _tsim_files "$current" .html; return ;;
+    --markdown) _tsim_files "$current" .md; return ;;
+    --vtrain) _tsim_files "$current" .csv; return ;;
+    --filter | --jobs) COMPREPLY=(); return ;;
     --svg) _tsim_files "$current" .svg; return ;;
     --dot) _tsim_files "$current" .dot; return ;;
     --out | --sketch) _tsim_files "$current" .json; return ;;
@@ -58,8 +62,8 @@ _tsim() {
 
   case $command:$current in
     :-*) _tsim_words "$current" '--help --version' ;;
-    :*) _tsim_words "$current" 'run models devices explain topo import net jobs synthesise calibrate sweep
-        advise' ;;
+    :*) _tsim_words "$current" 'run models devices explain topo import net jobs synthesise calibrate
+        validate fit sweep advise' ;;
     run:-*) _tsim_words "$current" '--help --json --trace --trace-ranks --set' ;;
     run:*) _tsim_files "$current" .json ;;
     models:*) _tsim_words "$current" '--help --json --names' ;;
@@ -92,6 +96,12 @@ _tsim() {
         --json'
       ;;
     synthesise:*) _tsim_files "$current" .json ;;
+    validate:-*)
+      _tsim_words "$current" '--help --filter --jobs --device --vtrain --json --svg --html --markdown'
+      ;;
+    validate:*) _tsim_files "$current" .json ;;
+    fit:-*) _tsim_words "$current" '--help --out --jobs' ;;
+    fit:*) _tsim_files "$current" .json ;;
     jobs:-*) _tsim_words "$current" '--help --ranks --json' ;;
     jobs:*) _tsim_files "$current" .json ;;
     import:-*)

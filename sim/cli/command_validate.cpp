@@ -1,12 +1,15 @@
 #include <algorithm>
 #include <ostream>
+#include <set>
 
 #include "sim/cli/commands.hpp"
 #include "sim/cli/validate/print_validation.hpp"
 #include "sim/cli/write_file.hpp"
 #include "sim/input/input_error.hpp"
 #include "sim/input/suggest.hpp"
+#include "sim/input/truth/read_split.hpp"
 #include "sim/input/truth/read_truth.hpp"
+#include "sim/input/truth/read_vtrain.hpp"
 #include "sim/validate/run_rows.hpp"
 
 namespace tsim::cli {
@@ -16,11 +19,12 @@ using validate::Source;
 
 /// All sources that were asked for; what is wrong with several files is told of the first.
 std::vector<Source> read_sources(const ValidateOptions& options) {
-  const std::vector<std::string> names =
-      options.sources.empty() ? sim::truth_names() : options.sources;
+  const bool all = options.sources.empty() && options.vtrain.empty();
+  const std::vector<std::string> names = all ? sim::truth_names() : options.sources;
   std::vector<Source> sources;
-  sources.reserve(names.size());
+  sources.reserve(names.size() + options.vtrain.size());
   for (const std::string& name : names) { sources.push_back(sim::read_truth(name)); }
+  for (const auto& path : options.vtrain) { sources.push_back(sim::read_vtrain(path)); }
   return sources;
 }
 
@@ -39,6 +43,27 @@ void keep_rows(const std::string& filter, std::vector<Source>& sources) {
                                             .expected = "a part of a row's SOURCE/ROW"}});
 }
 
+/// Rows that the devices' files say they were fitted to.
+validate::FittedRows fitted_rows(const std::vector<validate::Item>& items,
+                                 const sim::StandIns& stand_ins) {
+  std::set<std::string> devices;
+  for (const validate::Item& item : items) {
+    const std::string name = sim::device_of(item.choice->document);
+    const auto found = stand_ins.find(name);
+    devices.insert(found == stand_ins.end() ? name : found->second);
+  }
+  validate::FittedRows rows;
+  for (const std::string& device : devices) {
+    const auto record = device.empty() ? std::nullopt : sim::fit_record_of(device);
+    if (!record) { continue; }
+    for (const std::string& row : record->rows) {
+      const std::size_t slash = row.find('/');
+      rows.emplace(row.substr(0, slash), slash == std::string::npos ? "" : row.substr(slash + 1));
+    }
+  }
+  return rows;
+}
+
 }  // namespace
 
 int validate_command(const ValidateOptions& options, std::ostream& out, std::ostream& err) {
@@ -50,7 +75,7 @@ int validate_command(const ValidateOptions& options, std::ostream& out, std::ost
   for (validate::Item& item : items) { item.stand_ins = &stand_ins; }
   const int jobs = options.jobs > 0 ? options.jobs : validate::available_processors();
   const std::vector<validate::Outcome> outcomes = validate::run_items(items, jobs);
-  const auto results = validation(sources, outcomes, {});
+  const auto results = validation(sources, outcomes, fitted_rows(items, stand_ins));
   if (!options.svg.empty()) {
     write_file(options.svg, [&](std::ostream& file) { draw_validation(results, file); });
   }

@@ -24,6 +24,7 @@ int net_command(const NetOptions& options, std::ostream& out, std::ostream& err)
 int jobs_command(const JobsOptions& options, std::ostream& out, std::ostream& err);
 int import_command(const ImportOptions& options, std::ostream& out, std::ostream& err);
 int calibrate_command(const CalibrateOptions& options, std::ostream& out, std::ostream& err);
+int fit_command(const FitOptions& options, std::ostream& out, std::ostream& err);
 int validate_command(const ValidateOptions& options, std::ostream& out, std::ostream& err);
 int advise_command(const AdviseOptions& options, std::ostream& out, std::ostream& err);
 int sweep_command(const SweepOptions& options, std::ostream& out, std::ostream& err);

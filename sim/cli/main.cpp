@@ -33,6 +33,7 @@ struct Dispatch {
   int operator()(const CalibrateOptions& options) const {
     return calibrate_command(options, out, err);
   }
+  int operator()(const FitOptions& options) const { return fit_command(options, out, err); }
   int operator()(const ValidateOptions& options) const {
     return validate_command(options, out, err);
   }

@@ -48,7 +48,7 @@ CommandLine command_line() {
   std::vector<Added> commands;
   for (const auto& add :
        {add_run, add_models, add_devices, add_explain, add_topo, add_import, add_net, add_jobs,
-        add_synthesise, add_calibrate, add_validate, add_sweep, add_advise}) {
+        add_synthesise, add_calibrate, add_validate, add_fit, add_sweep, add_advise}) {
     commands.push_back(add(*app));
   }
   app->require_subcommand(1);

@@ -152,6 +152,7 @@ struct ValidateOptions {
   std::string filter;                // part of SOURCE/ROW; empty: all rows
   int jobs = 0;                      // processes at a time; 0: one a processor
   std::vector<StandIn> devices;
+  std::vector<std::filesystem::path> vtrain;  // whole tables of vTrain
   std::filesystem::path svg, html, markdown;  // empty: none is written
   bool json = false;
   bool operator==(const ValidateOptions&) const = default;
@@ -183,6 +184,14 @@ struct AdviseOptions {
   bool operator==(const AdviseOptions&) const = default;
 };
 
+/// Figures of a device file fitted to whole steps.
+struct FitOptions {
+  std::filesystem::path split;
+  std::filesystem::path out;  // empty: none is written
+  int jobs = 0;               // processes at a time; 0: one a processor
+  bool operator==(const FitOptions&) const = default;
+};
+
 /// Nothing to do but to print `text`: help, the version (status 0), or what is wrong with the
 /// command line (status 2, for stderr).
 struct Message {
@@ -194,7 +203,7 @@ struct Message {
 using Command =
     std::variant<Message, RunOptions, ModelsOptions, DevicesOptions, ExplainOptions, TopoOptions,
                  ImportOptions, NetOptions, JobsOptions, SynthesiseOptions, CalibrateOptions,
-                 ValidateOptions, SweepOptions, AdviseOptions>;
+                 ValidateOptions, FitOptions, SweepOptions, AdviseOptions>;
 
 /// What the command line (without the program's name) asks for. Never throws on a wrong one.
 Command parse_options(const std::vector<std::string>& arguments);

@@ -6,6 +6,7 @@
 #include "sim/input/points/read_points.hpp"
 #include "sim/input/rules/plausible.hpp"
 #include "sim/input/suggest.hpp"
+#include "sim/input/truth/read_split.hpp"
 
 namespace tsim::sim {
 namespace fs = std::filesystem;
@@ -96,6 +97,8 @@ cost::Device read_object(const Place& place, const fs::path& folder) {
   Reader in(place);
   cost::Device device = read_fields(in);
   read_measured(in.take("measured"), folder, device);
+  const Place fit = in.take("fit");
+  if (fit.present()) { read_fit_record(fit); }
   in.finish();
   if (device.reserved >= device.memory && device.memory.value > 0) {
     in.take("reserved")

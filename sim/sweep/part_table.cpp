@@ -112,7 +112,7 @@ PartTable::PartTable(const Scenario& scenario, strategies::CollectiveTimes& time
     : strategy_(scenario.strategy),
       device_(scenario.cluster.devices.front()),
       training_(scenario.workload.training),
-      clock_(strategy_, times) {
+      clock_(strategy_, times, device_.host_collective) {
   const models::Model model = build_model(scenario.model, build_options(scenario));
   blocks_ = plan_blocks(model, strategy_, device_);
   if (blocks_) { layer_times_ = strategies::layer_times(*blocks_); }

@@ -46,13 +46,14 @@ struct Choice {
 };
 
 struct Row {
-  std::string id;
-  std::string note;   // what weakens it; may be empty
-  std::string needs;  // what has to be modelled first ("mixture of experts"); may be empty
-  bool weak = false;  // read off a chart, or not verified: shown and not counted
-  Measured measured;
-  std::vector<Choice> choices;  // one at least
-  bool collective = false;      // the documents are collectives
+  std::string id{};
+  std::string note{};   // what weakens it; may be empty
+  std::string needs{};  // what has to be modelled first ("mixture of experts"); may be empty
+  bool weak = false;    // read off a chart, or not verified: shown and not counted
+  bool fitted = false;  // figures of tsim's files come from it
+  Measured measured{};
+  std::vector<Choice> choices{};  // one at least
+  bool collective = false;        // the documents are collectives
 };
 
 /// Errors at most; what is absent is not bounded.
@@ -65,14 +66,14 @@ struct Bounds {
 };
 
 struct Source {
-  std::string name;      // of its file
-  std::string title;     // "Korthikanti et al., table 5"
-  std::string citation;  // where the figures were printed
-  std::vector<std::string> notes;
-  Bounds promise;  // a broken one fails `tsim validate`
-  Bounds goal;     // a missed one is reported
-  std::vector<Row> rows;
-  std::filesystem::path file;
+  std::string name{};      // of its file
+  std::string title{};     // "Korthikanti et al., table 5"
+  std::string citation{};  // where the figures were printed
+  std::vector<std::string> notes{};
+  Bounds promise{};  // a broken one fails `tsim validate`
+  Bounds goal{};     // a missed one is reported
+  std::vector<Row> rows{};
+  std::filesystem::path file{};
 };
 
 }  // namespace tsim::validate

@@ -114,7 +114,7 @@ std::vector<SourceResult> validation(std::span<const Source> sources,
     for (const Row& row : source.rows) {
       RowResult one = row_result(row, outcomes.subspan(next, row.choices.size()));
       next += row.choices.size();
-      one.fitted = fitted.count({source.name, row.id}) != 0;
+      one.fitted = row.fitted || fitted.count({source.name, row.id}) != 0;
       count(one, result);
       if (!row.weak) { add_row(one, errors); }
       result.rows.push_back(std::move(one));

@@ -23,17 +23,17 @@ inline constexpr double kExplainedError = 0.10;
 struct RowResult {
   const Row* row = nullptr;
   bool ran = false;
-  std::string why;              // it did not
-  double measured = 0;          // seconds; 0: no figure of speed
-  double predicted = 0;         // seconds
-  double low = 0, high = 0;     // of all readings
-  double closed_form = 0;       // seconds; 0: none
-  std::optional<double> error;  // of the step, signed; 0 within the figure's last digit
-  std::optional<double> memory_error;
+  std::string why{};              // it did not
+  double measured = 0;            // seconds; 0: no figure of speed
+  double predicted = 0;           // seconds
+  double low = 0, high = 0;       // of all readings
+  double closed_form = 0;         // seconds; 0: none
+  std::optional<double> error{};  // of the step, signed; 0 within the figure's last digit
+  std::optional<double> memory_error{};
   double memory = 0;  // predicted, bytes
-  std::optional<bool> verdict_right;
+  std::optional<bool> verdict_right{};
   bool fits = true;
-  std::string reading;  // what was taken for what the source leaves open
+  std::string reading{};  // what was taken for what the source leaves open
   bool wide = false;
   bool fitted = false;  // a parameter of its device was fitted to it
   Parts parts{};
@@ -41,13 +41,13 @@ struct RowResult {
 
 struct SourceResult {
   const Source* source = nullptr;
-  std::vector<RowResult> rows;
+  std::vector<RowResult> rows{};
   int ran = 0;
-  int open_rows = 0, wide_rows = 0;     // of those that ran: with a band, with a wide one
-  int weak_rows = 0;                    // that ran and are not counted
-  ErrorSummary step, held_out, fitted;  // all counted rows; those not fitted to; the others
-  ErrorSummary closed_form;             // step errors of the closed form alone
-  ErrorSummary memory;
+  int open_rows = 0, wide_rows = 0;           // of those that ran: with a band, with a wide one
+  int weak_rows = 0;                          // that ran and are not counted
+  ErrorSummary step{}, held_out{}, fitted{};  // all counted rows; those not fitted to; the others
+  ErrorSummary closed_form{};                 // step errors of the closed form alone
+  ErrorSummary memory{};
   double order = 0;  // rank correlation of measured and predicted steps; NaN: too few
   int verdicts = 0, verdicts_right = 0;
 };

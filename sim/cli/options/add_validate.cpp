@@ -32,8 +32,7 @@ Added add_validate(CLI::App& app) {
   const auto devices = std::make_shared<std::vector<std::string>>();
   CLI::App& validate = *app.add_subcommand(
       "validate", "Compare predictions with published and measured runs, row by row");
-  validate
-      .add_option("SOURCE", options->sources, "Names or files of sources (all that tsim knows)")
+  validate.add_option("SOURCE", options->sources, "Names or files of sources (all that tsim has)")
       ->option_text(" ");
   validate.add_option("--filter", options->filter, "Only rows whose SOURCE/ROW contains this")
       ->type_name("TEXT");
@@ -46,6 +45,11 @@ Added add_validate(CLI::App& app) {
       ->check(stand_in())
       ->allow_extra_args(false)
       ->type_name("NAME=FILE");
+  validate
+      .add_option("--vtrain", options->vtrain,
+                  "Also all rows of a table of vTrain; may be given more than once")
+      ->allow_extra_args(false)
+      ->type_name("CSV");
   add_json(validate, options->json);
   validate.add_option("--svg", options->svg, "Draw predicted against measured steps")
       ->type_name("FILE");

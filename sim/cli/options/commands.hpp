@@ -18,5 +18,6 @@ Added add_calibrate(CLI::App& app);
 Added add_validate(CLI::App& app);
 Added add_sweep(CLI::App& app);
 Added add_advise(CLI::App& app);
+Added add_fit(CLI::App& app);
 
 }  // namespace tsim::cli

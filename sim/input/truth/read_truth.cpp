@@ -96,6 +96,7 @@ Row read_row(const Place& place, const RowTemplates& templates) {
   row.note = read_text(in.take("note"), "");
   row.needs = read_text(in.take("needs"), "");
   row.weak = read_flag(in.take("weak"), false);
+  row.fitted = read_flag(in.take("fitted"), false);
   row.measured = read_measured(in.take("measured"));
   const Place like = in.take("like"), set = in.take("set"), open = in.take("open");
   in.finish();

@@ -1,0 +1,113 @@
+#include "sim/validate/outcome.hpp"
+
+#include <doctest/doctest.h>
+
+#include <numeric>
+
+#include "sim/validate/run_rows.hpp"
+
+using namespace tsim;
+using namespace tsim::validate;
+
+namespace {
+
+const std::string kTwoStages =
+    "{\"model\": \"gpt2\", \"workload\": {\"global_batch\": 8, \"micro_batch\": 1}, \"cluster\": "
+    "{\"devices_per_node\": 4, \"device\": \"a100-sxm-80g\", \"node\": {\"kind\": \"nvswitch\", "
+    "\"bandwidth\": \"300 GB/s\", \"latency\": \"2 us\"}}, \"strategy\": {\"pipeline\": 2, "
+    "\"tensor\": 2}, \"precision\": {\"compute\": \"bf16\"}}";
+
+Source source_with(const std::vector<std::string>& documents) {
+  Source source;
+  for (const std::string& document : documents) {
+    Row row{.id = std::to_string(source.rows.size())};
+    row.measured.figure = Figure::samples_per_second;
+    row.measured.value = 80;
+    row.choices.push_back({"", document});
+    source.rows.push_back(row);
+  }
+  return source;
+}
+
+Outcome outcome_with(const Source& source) {
+  return outcome_of(source.rows[0], source.rows[0].choices[0], source, {});
+}
+
+}  // namespace
+
+TEST_CASE("a figure becomes a step: 8 samples at 80 a second take 0.1 s") {
+  const Outcome outcome = outcome_with(source_with({kTwoStages}));
+  REQUIRE(outcome.ran);
+  CHECK(outcome.measured_low == doctest::Approx(0.1));
+  CHECK(outcome.measured_high == doctest::Approx(0.1));
+}
+
+TEST_CASE("the breakdown's parts add up to the step") {
+  const Outcome outcome = outcome_with(source_with({kTwoStages}));
+  CHECK(std::accumulate(outcome.parts.begin(), outcome.parts.end(), 0.0) ==
+        doctest::Approx(1.0).epsilon(1e-6));
+  for (const double part : outcome.parts) { CHECK(part >= 0.0); }
+  CHECK(outcome.parts[static_cast<std::size_t>(Part::tensor)] > 0.0);
+  CHECK(outcome.parts[static_cast<std::size_t>(Part::context)] == 0.0);
+}
+
+TEST_CASE("a scenario that is none has not run and says what is wrong") {
+  const Outcome outcome = outcome_with(source_with({"{\"model\": \"gpt2\"}"}));
+  CHECK_FALSE(outcome.ran);
+  CHECK(std::string(outcome.why.data()).find("/workload") != std::string::npos);
+}
+
+TEST_CASE("figures that count the recomputed forward follow the paper's formula") {
+  // [arXiv:2104.04473, table 1], 1T: B 3072, s 2048, l 128, h 25600, V 51200 on 3,072 devices at
+  // 163 TFLOP/s: 96 B s l h^2 = 5.0665e22, times (1 + 2048/153600 + 51200/52428800) = 1.01431,
+  // over 5.00736e17: 102.63 s.
+  sim::Scenario scenario;
+  scenario.workload.global_batch = 3072;
+  scenario.model.sequence = 2048;
+  scenario.model.layers = 128;
+  scenario.model.hidden = 25600;
+  scenario.unpadded_vocab = 51200;
+  sim::Report report;
+  report.devices = 3072;
+  CHECK(step_of({.figure = Figure::recomputed_flops}, 163e12, scenario, report) ==
+        doctest::Approx(102.63).epsilon(1e-4));
+}
+
+TEST_CASE("tokens and FLOP/s per device become steps") {
+  sim::Scenario scenario;
+  scenario.workload.global_batch = 16;
+  scenario.model.sequence = 8192;
+  sim::Report report;
+  report.devices = 8;
+  report.model_flops = Flops{4e15};
+  // 16 x 8192 tokens at 8 x 4096 a second: 4 s; 4e15 FLOP at 8 x 250 TFLOP/s: 2 s.
+  CHECK(step_of({.figure = Figure::tokens_per_second_per_device}, 4096, scenario, report) == 4.0);
+  CHECK(step_of({.figure = Figure::tokens_per_second}, 32768, scenario, report) == 4.0);
+  CHECK(step_of({.figure = Figure::model_flops}, 250e12, scenario, report) == 2.0);
+}
+
+TEST_CASE("outcomes do not depend on the number of processes") {
+  const std::vector<Source> sources{
+      source_with({kTwoStages, "{}", kTwoStages, "{\"model\": \"gpt2\"}"})};
+  const std::vector<Item> items = items_of(sources);
+  REQUIRE(items.size() == 4);
+  const auto one = run_items(items, 1), three = run_items(items, 3);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    CHECK(one[i].ran == three[i].ran);
+    CHECK(one[i].step == three[i].step);
+    CHECK(one[i].parts == three[i].parts);
+  }
+}
+
+TEST_CASE("a collective's row: bus bandwidth and time say the same") {
+  // 8 ranks, 1 GB, all-reduce: 2 * 7/8 GB over the bus; at 175 GB/s 10 ms.
+  Source source = source_with(
+      {"{\"cluster\": \"dgx_a100_pod\", \"collective\": {\"op\": \"all_reduce\", \"ranks\": 8, "
+       "\"size\": \"1 GB\"}}"});
+  source.rows[0].collective = true;
+  source.rows[0].measured.figure = Figure::bus_bandwidth;
+  source.rows[0].measured.value = 175e9;
+  const Outcome outcome = outcome_with(source);
+  REQUIRE(outcome.ran);
+  CHECK(outcome.measured_low == doctest::Approx(0.010));
+}
