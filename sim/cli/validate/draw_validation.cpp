@@ -84,11 +84,11 @@ class Plot {
     const std::string_view colour = kColours[index % kColours.size()];
     const std::size_t shape = index / kColours.size() % 3;
     if (shape == 2) {
-      out_ << "<rect x=\"" << x - 3 << "\" y=\"" << at - 3 << R"(" width="6" height="6" fill=")"
+      out_ << "<rect x=\"" << x - 3 << "\" y=\"" << at - 3 << "\" width=\"6\" height=\"6\" fill=\""
            << colour << "\"/>\n";
       return;
     }
-    out_ << "<circle cx=\"" << x << "\" cy=\"" << at << R"(" r="3" stroke=")" << colour
+    out_ << "<circle cx=\"" << x << "\" cy=\"" << at << "\" r=\"3\" stroke=\"" << colour
          << "\" fill=\"" << (shape == 1 ? "none" : colour) << "\"/>\n";
   }
 
@@ -105,7 +105,7 @@ class Plot {
 
 void draw_validation(std::span<const SourceResult> results, std::ostream& out) {
   const double legend = 40 + 18 * static_cast<double>(results.size());
-  out << R"(<svg xmlns="http://www.w3.org/2000/svg" width=")" << kLeft + kSide + 220
+  out << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << kLeft + kSide + 220
       << "\" height=\"" << std::max(kTop + kSide + 50, legend)
       << "\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
          "fill=\"white\"/>\n";

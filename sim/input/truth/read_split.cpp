@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cmath>
-#include <limits>
+#include <cstdlib>
+#include <iomanip>
+#include <sstream>
 
 #include "sim/input/data_files.hpp"
 #include "sim/input/read_device.hpp"
@@ -86,6 +88,13 @@ void read_lists(Reader& in, const Json& device, Split& split) {
   for (const Place& entry : read_entries(train)) { split.train.push_back(read_rows(entry)); }
   if (split.parameters.empty()) { parameters.fail("no parameters", "one at least"); }
   if (split.train.empty()) { train.fail("no rows to fit to", "one source at least"); }
+}
+
+/// To five digits: more are no result of a fit, and differ between machines.
+double rounded(double value) {
+  std::ostringstream out;
+  out << std::setprecision(5) << value;
+  return std::strtod(out.str().c_str(), nullptr);
 }
 
 /// `value` as a device file states it: a number, or a text with its unit.
@@ -177,15 +186,16 @@ std::string fitted_device(const Split& split, const FittedFigures& figures, cons
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < split.parameters.size(); ++i) {
     const FitParameter& parameter = split.parameters[i];
-    const Json value = figure_text(parameter, figures.values[i]);
+    const Json value = figure_text(parameter, rounded(figures.values[i]));
     auto& figure = device[nlohmann::ordered_json::json_pointer(parameter.at)];
     if (figure.is_object()) {
       figure = {{"value", value}, {"source", "fitted to whole steps: see fit"}};
     } else {
       figure = value;
     }
-    const Json error = std::isfinite(figures.errors[i]) ? figure_text(parameter, figures.errors[i])
-                                                        : Json("not determined");
+    const Json error = std::isfinite(figures.errors[i])
+                           ? figure_text(parameter, rounded(figures.errors[i]))
+                           : Json("not determined");
     const auto text = [](const Json& json) {
       return json.is_string() ? json.get<std::string>() : json.dump();
     };
@@ -200,8 +210,8 @@ std::string fitted_device(const Split& split, const FittedFigures& figures, cons
   }
   device["fit"] = {{"split", split.name},
                    {"rows", figures.rows},
-                   {"residual_before", figures.before},
-                   {"residual_after", figures.after},
+                   {"residual_before", rounded(figures.before)},
+                   {"residual_after", rounded(figures.after)},
                    {"parameters", list}};
   return device.dump(2) + "\n";
 }

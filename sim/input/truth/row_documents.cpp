@@ -42,7 +42,9 @@ void apply_groups(const RowTemplates& templates, const Place& like, Json& docume
     std::vector<std::string_view> known;
     known.reserve(templates.groups.size());
     for (const auto& [group, changes] : templates.groups) { known.push_back(group); }
-    place.fail(in_quotes(name), "one of " + join(known), did_you_mean(name, known));
+    place.fail(in_quotes(name),
+               known.empty() ? "no group: there are none" : "one of " + join(known),
+               did_you_mean(name, known));
   }
 }
 
