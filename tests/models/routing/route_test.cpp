@@ -29,7 +29,9 @@ TEST_CASE("the generator gives SplitMix64's published numbers") {
 }
 
 TEST_CASE("binomial draws have the mean and the variance of the distribution") {
-  for (const auto& [n, p] : {std::pair{1000, 0.004}, std::pair{4096, 0.2}, std::pair{500, 0.9}}) {
+  for (const auto& trial : {std::pair{1000, 0.004}, std::pair{4096, 0.2}, std::pair{500, 0.9}}) {
+    const int n = trial.first;
+    const double p = trial.second;
     CAPTURE(n);
     Random random{7, static_cast<std::uint64_t>(n)};
     constexpr int kDraws = 20000;
