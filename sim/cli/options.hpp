@@ -170,10 +170,9 @@ struct Message {
   bool operator==(const Message&) const = default;
 };
 
-using Command =
-    std::variant<Message, RunOptions, ModelsOptions, DevicesOptions, ExplainOptions, TopoOptions,
-                 ImportOptions, NetOptions, JobsOptions, SynthesiseOptions, CalibrateOptions,
-                 SweepOptions, AdviseOptions>;
+using Command = std::variant<Message, RunOptions, ModelsOptions, DevicesOptions, ExplainOptions,
+                             TopoOptions, ImportOptions, NetOptions, JobsOptions, SynthesiseOptions,
+                             CalibrateOptions, SweepOptions, AdviseOptions>;
 
 /// What the command line (without the program's name) asks for. Never throws on a wrong one.
 Command parse_options(const std::vector<std::string>& arguments);
