@@ -55,9 +55,11 @@ constexpr std::array kLibraries{
     // CUDA's part of the calibration is built by itself.
     Library{"(cuda_runtime|cuda_bf16|cublasLt|nccl|nvml|dlfcn|unistd)\\.h",
             "sim/calibrate/cuda/.*"},
-    Library{"(sys|unistd).*",
-            "sim/(simulate|input/import/run_apart|calibrate/device_text|"
-            "cli/(write_file|command_synthesise))\\.cpp"},
+    Library{"sqlite3\\.h", "sim/sweep/database\\.cpp"},
+    Library{"mpi\\.h", "sim/sweep/mpi_workers\\.cpp"},
+    Library{"(sys|unistd|poll).*",
+            "sim/(simulate|input/import/run_apart|calibrate/device_text|sweep/workers|"
+            "cli/(write_file|command_synthesise|command_sweep))\\.cpp"},
     // The standard library.
     Library{"[a-z_0-9]+", ".*"}};
 
