@@ -1,7 +1,5 @@
 #include <ostream>
 
-#include <nlohmann/json.hpp>
-
 #include "sim/cli/commands.hpp"
 #include "sim/cli/format.hpp"
 #include "sim/sweep/advise.hpp"

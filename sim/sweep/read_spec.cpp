@@ -210,7 +210,7 @@ class SpecReader {
       return;
     }
     for (const auto& [pointer, value] : place.value->items()) {
-      Place at{&value, place.path + "/" + pointer, &source_};
+      Place at{&value, place.path + (pointer.starts_with('/') ? "" : "/") + pointer, &source_};
       if (!pointer.starts_with('/')) {
         at.fail(in_quotes(pointer) + " as a key", "a JSON Pointer such as \"/strategy/tensor\"");
         continue;

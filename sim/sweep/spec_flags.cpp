@@ -167,8 +167,10 @@ SweepSpec read_spec(const fs::path& spec, const SpecFlags& flags) {
     const std::size_t equals = text.find('=');
     axes[text.substr(0, equals)] = values_of(text.substr(equals + 1));
   }
-  if (flags.vary.empty() && !document.contains("vary")) { axes = "usual"; }
-  document["vary"] = axes;
+  if (flags.vary.empty() && !document.contains("vary") && document.contains("scenario")) {
+    axes = "usual";
+  }
+  if (!axes.empty()) { document["vary"] = axes; }
   Json where = document.value("where", Json::array());
   if (where.is_string()) { where = Json::array({where}); }
   for (const std::string& text : flags.where) { where.push_back(text); }

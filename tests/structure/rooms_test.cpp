@@ -55,10 +55,12 @@ constexpr std::array kLibraries{
     // CUDA's part of the calibration is built by itself.
     Library{"(cuda_runtime|cuda_bf16|cublasLt|cudnn|nccl|nvml|dlfcn|unistd)\\.h",
             "sim/calibrate/cuda/.*"},
-    Library{"(sys|unistd|spawn).*",
+    Library{"sqlite3\\.h", "sim/sweep/database\\.cpp"},
+    Library{"mpi\\.h", "sim/sweep/mpi_workers\\.cpp"},
+    Library{"(sys|unistd|spawn|poll).*",
             "sim/(simulate|validate/run_rows|input/import/run_apart|calibrate/device_text|"
-            "calibrate/check/tsim_measure|"
-            "cli/(write_file|command_synthesise))\\.cpp"},
+            "calibrate/check/tsim_measure|sweep/workers|"
+            "cli/(write_file|command_synthesise|command_sweep))\\.cpp"},
     // The standard library.
     Library{"[a-z_0-9]+", ".*"}};
 
