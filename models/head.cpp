@@ -83,9 +83,7 @@ void add_loss(BlockBuilder& b, TensorId logits) {
 /// `module`; the tables that modules share keep their names.
 void rename_module(BlockBuilder& b, std::size_t ops, std::size_t tensors, int module) {
   const std::string prefix = module == 0 ? "mtp." : "mtp" + std::to_string(module + 1) + ".";
-  for (std::size_t i = ops; i < b.graph.ops.size(); ++i) {
-    b.graph.ops[i].name.insert(0, prefix);
-  }
+  for (std::size_t i = ops; i < b.graph.ops.size(); ++i) { b.graph.ops[i].name.insert(0, prefix); }
   for (std::size_t i = tensors; i < b.graph.tensors.size(); ++i) {
     std::string& name = b.graph.tensors[i].name;
     if (name != "embedding.word" && name != "head.weight") { name.insert(0, prefix); }

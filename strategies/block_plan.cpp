@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-
 #include "strategies/block_memory.hpp"
 #include "strategies/block_pieces.hpp"
 

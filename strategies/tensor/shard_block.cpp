@@ -59,8 +59,9 @@ std::vector<int> repeats_of(const OpGraph& part, const Sharding& s) {
   std::vector<int> repeats;
   repeats.reserve(part.ops.size());
   for (const Op& op : part.ops) {
-    const bool same = !s.sequence_parallel && !is_split(op.space) &&
-                      has_axis(op.space, Axis::sequence) && op.cls == models::OpClass::contraction;
+    const bool divided = is_split(op.space) || has_axis(op.space, Axis::expert) ||
+                         (s.sequence_parallel && has_axis(op.space, Axis::sequence));
+    const bool same = !divided && op.cls == models::OpClass::contraction;
     repeats.push_back(same ? s.tensor : 1);
   }
   return repeats;

@@ -1,4 +1,5 @@
-// vTrain's tables of measured iterations [github.com/VIA-Research/vTrain, data/ground_truth_*.csv].
+// Tables of measured iterations that vTrain publishes
+// [github.com/VIA-Research/vTrain, data/ground_truth_*.csv].
 #pragma once
 
 #include <filesystem>
