@@ -7,6 +7,7 @@
 #include "strategies/optimizers.hpp"
 #include "strategies/recompute.hpp"
 #include "strategies/tensor/shard_block.hpp"
+#include "strategies/tensor/statistics.hpp"
 
 namespace tsim::strategies {
 namespace {
@@ -94,10 +95,8 @@ std::optional<PartBlocks> plan_blocks(const models::Model& model, const Strategy
   }
   const TensorSplit split = tensor_split(model, strategy);
   PartBlocks blocks;
-  bool shared = false;
   for (const models::Block& block : model.blocks) {
     BlockPlan plan = plan_block(block, split, strategy, device);
-    shared = shared || !plan.shared.empty();
     if (block.kind == BlockKind::layer) {
       blocks.layers = block.count;
       blocks.layer = std::move(plan);
@@ -106,7 +105,15 @@ std::optional<PartBlocks> plan_blocks(const models::Model& model, const Strategy
       others.insert(others.end(), static_cast<std::size_t>(block.count), plan);
     }
   }
-  return shared ? std::nullopt : std::optional(std::move(blocks));
+  return blocks;
+}
+
+std::vector<SharedGradients> shared_of(const PartBlocks& blocks, const PartForm& form) {
+  std::vector<SharedGradients> shared;
+  for (const BlockPlan* block : blocks_of(blocks, form)) {
+    for (const SharedGradients& s : block->shared) { add_shared(shared, s.ranks, s.elements); }
+  }
+  return shared;
 }
 
 std::vector<double> layer_times(const PartBlocks& blocks) {
@@ -122,6 +129,7 @@ StagePlan plan_part(const PartBlocks& blocks, const PartForm& form, const Strate
   std::vector<const BlockPlan*> list = blocks_of(blocks, form);
   StagePlan stage;
   stage.chunks.resize(1);
+  stage.shared = shared_of(blocks, form);
   ChunkPlan& chunk = stage.chunks.front();
   chunk.layers = form.layers;
   chunk.embedding = form.first;

@@ -20,8 +20,7 @@ struct PartBlocks {
   int layers = 0;                // of the model
 };
 
-/// None when layers differ, in kind or in what they recompute, or parts of a tensor group have
-/// gradients to add up.
+/// None when layers differ, in kind or in what they recompute.
 std::optional<PartBlocks> plan_blocks(const models::Model& model, const Strategy& strategy,
                                       const cost::Device& device);
 
@@ -34,6 +33,9 @@ struct PartForm {
   int layers = 1;
   bool first = false, last = false;
 };
+
+/// What parts of the tensor group add up once an iteration (StagePlan::shared).
+std::vector<SharedGradients> shared_of(const PartBlocks& blocks, const PartForm& form);
 
 /// What plan_stages() plans for a part of a pipeline in a loop: one chunk. Its input is not filled.
 /// Without activations or states elsewhere.

@@ -9,6 +9,7 @@
 #include "strategies/gradient_norm.hpp"
 #include "strategies/memory.hpp"
 #include "strategies/optimizers.hpp"
+#include "strategies/tensor/statistics.hpp"
 
 namespace tsim::sim {
 
@@ -59,6 +60,7 @@ struct Estimator::StageRun {
   std::vector<const PartFigures*> chunks;
   PhaseTimes whole{0, 0, 0}, split{0, 0, 0};
   std::int64_t elements = 0, kept_whole = 0, buffers = 0;
+  std::vector<strategies::SharedGradients> shared;
 };
 
 /// What follows from the degrees beside the pipeline's.
@@ -186,6 +188,7 @@ void Estimator::add_runs(const std::vector<int>& counts, Pipeline& p) {
       run.split.weight_grad += f[PartTime::weight_grad];
       run.elements += f[PartSize::elements];
       run.kept_whole += f[PartSize::whole];
+      for (const auto& s : f.shared) { add_shared(run.shared, s.ranks, s.elements); }
       run.buffers = std::max(run.buffers, f[PartSize::input] + f[PartSize::output]);
     }
     run.split.forward = run.whole.forward;
@@ -258,7 +261,7 @@ double Estimator::transfers(const Choice& c, const Pipeline& p) {
 
 double Estimator::gradients(const Choice& c, const Pipeline& p) {
   const Strategy& s = scenario_.strategy;
-  if (strategies::replicas(s) == 1) { return 0; }
+  const bool alone = strategies::replicas(s) == 1;
   const bool split = schedule_of(c).splits_backward;
   const bool sends = sends_in_programs(s);
   const CollectiveOp op =
@@ -269,6 +272,7 @@ double Estimator::gradients(const Choice& c, const Pipeline& p) {
   for (const StageRun& run : p.runs) {
     Exposure exposure(time_of);
     for (const PartFigures* chunk : run.chunks) {
+      if (alone) { break; }
       const PartFigures& f = *chunk;
       if (sends) {
         exposure.add(f[split ? PartTime::last_weight_exits : PartTime::last_exits],
@@ -277,7 +281,7 @@ double Estimator::gradients(const Choice& c, const Pipeline& p) {
         exposure.add(split ? f.weight_buckets : f.buckets);
       }
     }
-    most = std::max(most, exposure.seconds());
+    most = std::max(most, exposure.seconds() + shared_time(run.shared, s, run.first, times_));
   }
   return most;
 }

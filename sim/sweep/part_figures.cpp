@@ -67,8 +67,11 @@ PhasePeak phase_peak(const strategies::ChunkPlan& chunk, Which which, bool train
 /// Buckets that are only marked, and when each is full.
 Buckets marked_buckets(const Program& last, ProgramClock& clock, int stage) {
   Buckets buckets;
+  double host = 0;  // has launched so far
   for (const Step& step : last.steps) {
     buckets.head_time += (step.is_comm ? clock.comm_time(step, stage) : step.duration).value;
+    host += clock.host_time(step).value;
+    if (!step.is_comm) { buckets.head_time = std::max(buckets.head_time, host); }
     if (step.bucket > 0) { buckets.head.push_back({buckets.head_time, step.bucket}); }
   }
   return buckets;
@@ -110,6 +113,22 @@ PartFigures figures_of(const strategies::ChunkPlan& chunk, const strategies::Str
     f.weight_buckets = marked_buckets(chunk.last_weight_grad, clock, stage);
   }
   return f;
+}
+
+double shared_time(const std::vector<strategies::SharedGradients>& shared,
+                   const strategies::Strategy& strategy, int stage,
+                   strategies::CollectiveTimes& times) {
+  const strategies::Layout layout(strategy);
+  double sum = 0;
+  for (const strategies::SharedGradients& s : shared) {
+    const strategies::RankGroup group{strategies::GroupAxis::tensor, s.ranks.size, s.ranks.stride};
+    const Bytes size = s.elements * Bytes{size_of(strategy.precision.reduction)};
+    sum += times
+               .time(strategy, cost::CollectiveOp::all_reduce,
+                     layout.ranks(group, 0, {0, 0, stage}), size)
+               .value;
+  }
+  return sum;
 }
 
 }  // namespace tsim::sim

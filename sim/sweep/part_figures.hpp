@@ -56,6 +56,7 @@ struct PartFigures {
   std::array<double, kPartTimes> times{};
   std::array<std::int64_t, kPartSizes> sizes{};
   Buckets buckets, weight_buckets;  // of the last backward, whole and its second part
+  std::vector<strategies::SharedGradients> shared;  // of the part
 
   double operator[](PartTime t) const { return times[static_cast<std::size_t>(t)]; }
   double& operator[](PartTime t) { return times[static_cast<std::size_t>(t)]; }
@@ -66,5 +67,10 @@ struct PartFigures {
 /// Of a chunk on `stage`; without elements, which are its stage's. Buckets are all in `head`.
 PartFigures figures_of(const strategies::ChunkPlan& chunk, const strategies::Strategy& strategy,
                        bool training, strategies::ProgramClock& clock, int stage);
+
+/// What parts of the tensor group of `stage` take to add up the gradients that they share.
+double shared_time(const std::vector<strategies::SharedGradients>& shared,
+                   const strategies::Strategy& strategy, int stage,
+                   strategies::CollectiveTimes& times);
 
 }  // namespace tsim::sim

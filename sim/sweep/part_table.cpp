@@ -146,6 +146,7 @@ const PartFigures& PartTable::figures(const PartForm& form) {
   const auto at = known_.find(key);
   if (at != known_.end()) { return at->second; }
   PartFigures figures = found(form);
+  figures.shared = shared_of(*blocks_, form);
   return known_.emplace(key, std::move(figures)).first->second;
 }
 

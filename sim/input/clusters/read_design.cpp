@@ -95,7 +95,9 @@ double link_count(const cost::ClusterDesign& design) {
   return links + std::visit([&](const auto& f) { return links_of(f, nodes); }, design.fabric);
 }
 
-std::vector<cost::Device> read_kinds(Reader& in, const fs::path& folder) {
+namespace {
+
+std::vector<cost::Device> read_devices(Reader& in, const fs::path& folder) {
   const Place kinds = in.take("kinds");
   const Place device = in.take("device");
   if (!kinds.present()) { return {read_device(device, folder)}; }
@@ -113,6 +115,25 @@ std::vector<cost::Device> read_kinds(Reader& in, const fs::path& folder) {
     kinds.fail(kinds.found(), "a list of devices");
     devices.emplace_back();
   }
+  return devices;
+}
+
+}  // namespace
+
+void read_host_times(Reader& in, std::span<cost::Device> devices) {
+  const auto time = [&](std::string_view key, Seconds cost::Device::*of_host) {
+    const Place place = in.take(key);
+    if (!place.present()) { return; }
+    const Seconds value{read_quantity(place, Dimension::time, 0.0, true)};
+    for (cost::Device& device : devices) { device.*of_host = value; }
+  };
+  time("host_launch", &cost::Device::host_launch);
+  time("host_collective", &cost::Device::host_collective);
+}
+
+std::vector<cost::Device> read_kinds(Reader& in, const fs::path& folder) {
+  std::vector<cost::Device> devices = read_devices(in, folder);
+  read_host_times(in, devices);
   return devices;
 }
 

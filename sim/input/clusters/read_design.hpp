@@ -14,6 +14,9 @@ inline constexpr double kMostLinks = 2e6;              // the same
 /// Kinds of device: "device" for a single one, or the list "kinds", whose names differ.
 std::vector<cost::Device> read_kinds(Reader& in, const std::filesystem::path& folder);
 
+/// "host_launch" and "host_collective": of the cluster's hosts, in the place of the device files'.
+void read_host_times(Reader& in, std::span<cost::Device> devices);
+
 /// The cluster that `in` holds. Only to be built when no problem was found.
 cost::ClusterDesign read_design(Reader& in, const std::filesystem::path& folder);
 

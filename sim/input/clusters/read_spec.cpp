@@ -85,6 +85,7 @@ cost::ClusterSpec read_spec(Reader& in, const fs::path& folder) {
   spec.devices_per_node =
       static_cast<int>(read_count(in.take("devices_per_node"), {1, kMostInNode}));
   spec.device = read_device(in.take("device"), folder);
+  read_host_times(in, {&spec.device, 1});
   const Place node = in.take("node");
   const Place network = in.take("network");
   if (required(node, spec.devices_per_node > 1,
