@@ -168,6 +168,7 @@ class SpecReader {
     spec_.search = read_choice<Search>(in.take("search"), kSearches, Search::best);
     read_goals(in.take("objective"));
     spec_.top = read_count(in.take("top"), {1, 1'000'000}, spec_.top);
+    spec_.apart = read_flag(in.take("apart"), spec_.apart);
     spec_.events = read_count(in.take("events"), {0, 1'000'000},
                               std::min<std::int64_t>(spec_.top, spec_.events));
     spec_.samples = read_count(in.take("samples"), {1, 100'000'000}, spec_.samples);

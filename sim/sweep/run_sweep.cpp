@@ -38,7 +38,7 @@ class Server {
       return packed(simulate_answer(spec_, searcher_->space(), request.first, request.choice));
     }
     Outcome outcome;
-    Best best(static_cast<std::size_t>(spec_.top), spec_.goals.size() > 1);
+    Best best(spec_);
     const auto each =
         request.keep_all
             ? std::function<void(const Answer&)>([&](const Answer& a) { outcome.all.push_back(a); })
@@ -65,7 +65,7 @@ class SweepRunner {
       : spec_(spec),
         run_(run),
         space_(spec),
-        best_(static_cast<std::size_t>(spec.top), spec.goals.size() > 1),
+        best_(spec),
         server_(std::make_shared<Server>(spec)) {}
 
   SweepReport operator()() {
@@ -115,7 +115,7 @@ class SweepRunner {
   /// A first limit, so that parts that are far from it are passed over from the start.
   void probe() {
     Searcher searcher(spec_);
-    Best best(static_cast<std::size_t>(spec_.top), false);
+    Best best(static_cast<std::size_t>(spec_.top), false, spec_.apart);
     Counts ignored;
     searcher.points(random_points(space_.size(), kProbe, spec_.seed), best, ignored);
     probed_ = best.limit();

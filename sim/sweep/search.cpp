@@ -1,6 +1,7 @@
 #include "sim/sweep/search.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 #include <utility>
@@ -22,6 +23,11 @@ bool dominates(const std::vector<double>& a, const std::vector<double>& b) {
 
 bool before(const Answer& a, const Answer& b) {
   return a.goals < b.goals || (a.goals == b.goals && a.point < b.point);
+}
+
+std::array<std::int64_t, 4> degrees(const Answer& answer) {
+  const Choice& c = answer.choice;
+  return {c[Field::tensor], c[Field::pipeline], c[Field::data], c[Field::context]};
 }
 
 double slot(std::int64_t number) { return static_cast<double>(number); }
@@ -47,9 +53,18 @@ void Best::add(Answer answer) {
       return;
     }
     std::erase_if(answers_, worse);
-  } else if (answers_.size() == top_) {
-    if (!before(answer, answers_.back())) { return; }
-    answers_.pop_back();
+  } else {
+    if (apart_) {
+      const auto same = std::ranges::find(answers_, degrees(answer), degrees);
+      if (same != answers_.end()) {
+        if (!before(answer, *same)) { return; }
+        answers_.erase(same);
+      }
+    }
+    if (answers_.size() == top_) {
+      if (!before(answer, answers_.back())) { return; }
+      answers_.pop_back();
+    }
   }
   answers_.insert(std::ranges::upper_bound(answers_, answer, before), std::move(answer));
 }

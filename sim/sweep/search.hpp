@@ -38,7 +38,11 @@ struct Counts {
 /// `top`, ties by number.
 class Best {
  public:
-  Best(std::size_t top, bool front) : top_(top), front_(front) {}
+  /// `front`: all that nothing else is better than in everything. `apart`: of those with the same
+  /// degrees only the best one.
+  Best(std::size_t top, bool front, bool apart = false) : top_(top), front_(front), apart_(apart) {}
+  explicit Best(const SweepSpec& spec)
+      : Best(static_cast<std::size_t>(spec.top), spec.goals.size() > 1, spec.apart) {}
   void add(Answer answer);
   /// Others have found this: what is worse is not among the best.
   void bound(double first_goal) { bound_ = std::min(bound_, first_goal); }
@@ -48,7 +52,7 @@ class Best {
 
  private:
   std::size_t top_;
-  bool front_;
+  bool front_, apart_;
   double bound_ = std::numeric_limits<double>::infinity();
   std::vector<Answer> answers_;
 };

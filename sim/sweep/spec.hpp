@@ -70,6 +70,7 @@ struct SweepSpec {
   std::int64_t most_devices = 0;  // 0: any number
   double most_step = 0;           // s; 0: any
   std::int64_t top = 10;          // answers
+  bool apart = false;             // answers differ in the degrees of parallelism
   std::int64_t events = 10;       // of them, simulated
   std::int64_t samples = 10'000;  // of a random search
   std::int64_t seed = 1;

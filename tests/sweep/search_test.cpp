@@ -44,7 +44,7 @@ Json small_space(std::mt19937& random) {
 
 std::vector<Answer> searched(const SweepSpec& spec, bool bounded, Counts& counts) {
   Searcher searcher(spec);
-  Best best(static_cast<std::size_t>(spec.top), spec.goals.size() > 1);
+  Best best(spec);
   searcher.range({0, searcher.space().size(), bounded}, best, counts);
   return best.answers();
 }
@@ -54,7 +54,8 @@ TEST_CASE("a search that passes over what is too slow finds the exhaustive grid'
   std::uint64_t passed = 0;
   int with_answer = 0;
   for (int space = 0; space < 10; ++space) {
-    const SweepSpec spec = read_spec(small_space(random), "test.json");
+    SweepSpec spec = read_spec(small_space(random), "test.json");
+    spec.apart = space % 2 == 1;
     Counts all;
     Counts some;
     const auto grid = searched(spec, false, all);
@@ -67,6 +68,24 @@ TEST_CASE("a search that passes over what is too slow finds the exhaustive grid'
   }
   CHECK(passed > 0);
   CHECK(with_answer >= 5);
+}
+
+TEST_CASE("answers that are to differ in their degrees do, each the best with its own") {
+  Best best(2, false, true);
+  const auto answer = [](std::uint64_t point, std::int64_t tensor, double step) {
+    Answer a{point, {}, {}, {step}};
+    a.choice[Field::tensor] = tensor;
+    return a;
+  };
+  best.add(answer(0, 1, 5));
+  best.add(answer(1, 1, 4));
+  best.add(answer(2, 1, 6));
+  best.add(answer(3, 2, 9));
+  CHECK(best.limit() == 9);
+  best.add(answer(4, 4, 7));
+  REQUIRE(best.answers().size() == 2);
+  CHECK(best.answers()[0].point == 1);
+  CHECK(best.answers()[1].point == 4);
 }
 
 TEST_CASE("of several goals the answers are those that no other beats in all") {
