@@ -9,14 +9,14 @@ using namespace tsim::calibrate;
 
 namespace {
 
-constexpr StackShape kSmall{.layers = 2,
-                            .hidden = 32,
-                            .heads = 2,
-                            .ffn = 64,
-                            .vocab = 24,
-                            .sequence = 6,
-                            .batch = 2,
-                            .dtype = "fp32"};
+const StackShape kSmall{.layers = 2,
+                        .hidden = 32,
+                        .heads = 2,
+                        .ffn = 64,
+                        .vocab = 24,
+                        .sequence = 6,
+                        .batch = 2,
+                        .dtype = "fp32"};
 
 /// Loss of all tokens after one weight moved.
 double loss_with(const StackShape& shape, std::size_t place, float moved_by) {
