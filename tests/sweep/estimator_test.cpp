@@ -105,8 +105,8 @@ void check_agrees(const std::string& strategy, unsigned seed, int wanted) {
 }
 
 TEST_CASE("a composed estimate is the closed form and the simulated memory of its scenario") {
-  check_agrees(R"("layers": "balanced")", 1, 25);
-  check_agrees(R"("layers": "even")", 2, 25);
+  check_agrees(R"("layers": "balanced")", 1, 13);
+  check_agrees(R"("layers": "even")", 2, 12);
 }
 
 }  // namespace
