@@ -128,27 +128,9 @@ void explain_nothing(const sim::SweepReport& report, std::ostream& err) {
   err << "\n";
 }
 
-}  // namespace
-
-int sweep_command(const SweepOptions& o, std::ostream& out, std::ostream& err) {
-  if (!o.words.empty() && o.words[0] == "show") {
-    if (o.words.size() == 2) { return show(o, out); }
-    throw sim::InputErrors(
-        "tsim sweep show",
-        {{.path = "DATABASE", .found = "nothing", .expected = "a file that --db wrote"}});
-  }
-  if (o.words.size() > 1) {
-    throw sim::InputErrors(
-        "tsim sweep",
-        {{.path = "SPEC", .found = "two files", .expected = "one spec, or show DATABASE"}});
-  }
-  const sim::SweepSpec spec = read_spec(
-      o.words.empty() ? std::filesystem::path() : std::filesystem::path(o.words[0]), flags_of(o));
-  if (o.tornado) {
-    print_tornado(sim::tornado_of(spec.scenario, spec.file, o.jobs), o.json, out);
-    return 0;
-  }
-  if (o.dry_run) { return dry_run(spec, out); }
+/// Runs the search and prints what it found.
+int search(const sim::SweepSpec& spec, const SweepOptions& o, std::ostream& out,
+           std::ostream& err) {
   ProgressLine line(err);
   std::signal(SIGINT, on_interrupt);
   const sim::SweepReport report =
@@ -170,6 +152,30 @@ int sweep_command(const SweepOptions& o, std::ostream& out, std::ostream& err) {
   }
   if (report.answers.empty()) { explain_nothing(report, err); }
   return report.answers.empty() ? kNoAnswer : 0;
+}
+
+}  // namespace
+
+int sweep_command(const SweepOptions& o, std::ostream& out, std::ostream& err) {
+  if (!o.words.empty() && o.words[0] == "show") {
+    if (o.words.size() == 2) { return show(o, out); }
+    throw sim::InputErrors(
+        "tsim sweep show",
+        {{.path = "DATABASE", .found = "nothing", .expected = "a file that --db wrote"}});
+  }
+  if (o.words.size() > 1) {
+    throw sim::InputErrors(
+        "tsim sweep",
+        {{.path = "SPEC", .found = "two files", .expected = "one spec, or show DATABASE"}});
+  }
+  const sim::SweepSpec spec = read_spec(
+      o.words.empty() ? std::filesystem::path() : std::filesystem::path(o.words[0]), flags_of(o));
+  if (o.tornado) {
+    print_tornado(sim::tornado_of(spec.scenario, spec.file, o.jobs), o.json, out);
+    return 0;
+  }
+  if (o.dry_run) { return dry_run(spec, out); }
+  return search(spec, o, out, err);
 }
 
 }  // namespace tsim::cli
