@@ -56,15 +56,17 @@ ModelConfig dbrx() {
   return c;
 }
 
+constexpr LatentAttention kDeepSeek{.q_lora_rank = 1536,
+                                    .kv_lora_rank = 512,
+                                    .qk_nope_head_dim = 128,
+                                    .qk_rope_head_dim = 64,
+                                    .v_head_dim = 128};
+
 ModelConfig deepseek_v2() {
   ModelConfig c = decoder("deepseek-v2", {60, 5120, 128, 128, 192, 12288, 102400, 4096},
                           "DeepSeek-AI 2024, arXiv:2405.04434, sec. 3.1.2; deepseek-ai/DeepSeek-V2 "
                           "config.json");
-  c.latent = {.q_lora_rank = 1536,
-              .kv_lora_rank = 512,
-              .qk_nope_head_dim = 128,
-              .qk_rope_head_dim = 64,
-              .v_head_dim = 128};
+  c.latent = kDeepSeek;
   c.moe = {.experts = 160,
            .top_k = 6,
            .ffn = 1536,
@@ -80,11 +82,7 @@ ModelConfig deepseek_v3() {
   ModelConfig c = decoder("deepseek-v3", {61, 7168, 128, 128, 192, 18432, 129280, 4096},
                           "DeepSeek-AI 2024, arXiv:2412.19437, sec. 4.2; deepseek-ai/DeepSeek-V3 "
                           "config.json");
-  c.latent = {.q_lora_rank = 1536,
-              .kv_lora_rank = 512,
-              .qk_nope_head_dim = 128,
-              .qk_rope_head_dim = 64,
-              .v_head_dim = 128};
+  c.latent = kDeepSeek;
   c.moe = {.experts = 256,
            .top_k = 8,
            .ffn = 2048,

@@ -41,6 +41,8 @@ std::vector<TensorSplit> splits_of(const models::Block& block, const TensorSplit
   return splits;
 }
 
+}  // namespace
+
 Seconds unit_time(const BlockPlan& plan) {
   Seconds sum;
   for (const auto* pieces : {&plan.forward, &plan.backward}) {
@@ -49,7 +51,21 @@ Seconds unit_time(const BlockPlan& plan) {
   return sum;
 }
 
-}  // namespace
+void gather_first(Phase phase, Bytes size, int tensor, std::vector<Piece>& pieces) {
+  const Communication gather{
+      cost::CollectiveOp::all_gather, {GroupAxis::tensor, tensor}, Stream::tp, size};
+  pieces.insert(pieces.begin(), comm_piece(PieceKind::comm, phase, gather));
+}
+
+void add_block_memory(const BlockPlan& b, bool elsewhere, ChunkPlan& chunk) {
+  (elsewhere ? chunk.elsewhere : chunk.activations) += b.activations;
+  chunk.logits += b.logits;
+  chunk.weight_activations += b.weight_activations;
+  chunk.weight_logits += b.weight_logits;
+  chunk.forward_workspace = std::max(chunk.forward_workspace, b.forward_workspace);
+  chunk.backward_workspace = std::max(chunk.backward_workspace, b.backward_workspace);
+  if (b.output.value > 0) { chunk.output = b.output + b.memory; }
+}
 
 Chain make_chain(const models::Model& model, const Strategy& strategy, const cost::Device& device,
                  const RankVariant& variant) {

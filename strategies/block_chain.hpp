@@ -9,6 +9,7 @@
 #include "strategies/exchange.hpp"
 #include "strategies/fit_layers.hpp"
 #include "strategies/recompute.hpp"
+#include "strategies/stage_plan.hpp"
 #include "strategies/strategy.hpp"
 
 namespace tsim::strategies {
@@ -41,6 +42,17 @@ struct RankVariant {
 
 Chain make_chain(const models::Model& model, const Strategy& strategy, const cost::Device& device,
                  const RankVariant& variant = {});
+
+/// What a block's kernels take on the device, forward and backward.
+Seconds unit_time(const BlockPlan& plan);
+
+/// Puts what gathers a message before `pieces`, when its parts arrive on each rank of the tensor
+/// group.   [arXiv:2104.04473, sec. 4.1]
+void gather_first(Phase phase, Bytes size, int tensor, std::vector<Piece>& pieces);
+
+/// What a chunk holds more with a further block, whose activations wait on it or `elsewhere`; the
+/// chunk's output is the last block's.
+void add_block_memory(const BlockPlan& b, bool elsewhere, ChunkPlan& chunk);
 
 /// Compute time of layer i with the embedding before it, and the head after the last.
 std::vector<double> layer_times(const Chain& chain, const Strategy& strategy);

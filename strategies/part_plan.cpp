@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "strategies/block_chain.hpp"
 #include "strategies/chunk_programs.hpp"
 #include "strategies/memory.hpp"
 #include "strategies/optimizers.hpp"
@@ -23,14 +24,6 @@ bool one_kind(const models::Model& model) {
   return layers == 1 && others == 0;
 }
 
-double unit_time(const BlockPlan& plan) {
-  Seconds sum;
-  for (const auto* pieces : {&plan.forward, &plan.backward}) {
-    for (const Piece& piece : *pieces) { sum += piece.on_device; }
-  }
-  return sum.value;
-}
-
 std::vector<const BlockPlan*> blocks_of(const PartBlocks& blocks, const PartForm& form) {
   std::vector<const BlockPlan*> list;
   list.reserve(static_cast<std::size_t>(form.layers) + blocks.before.size() + blocks.after.size());
@@ -42,14 +35,6 @@ std::vector<const BlockPlan*> blocks_of(const PartBlocks& blocks, const PartForm
     for (const BlockPlan& b : blocks.after) { list.push_back(&b); }
   }
   return list;
-}
-
-/// Pieces of a message that arrive on each rank of the tensor group are put together
-/// [arXiv:2104.04473, sec. 4.1].
-void gather_first(Phase phase, Bytes size, int tensor, std::vector<Piece>& pieces) {
-  const Communication gather{
-      cost::CollectiveOp::all_gather, {GroupAxis::tensor, tensor}, Stream::tp, size};
-  pieces.insert(pieces.begin(), comm_piece(PieceKind::comm, phase, gather));
 }
 
 /// The ends of a part whose messages are cut over the tensor group.
@@ -73,16 +58,6 @@ void gather_messages(const PartForm& form, const Strategy& s, const BlockPlan& b
     gather_first(Phase::input_grad, size, s.tensor, ends.last.input_grad);
     list.back() = &ends.last;
   }
-}
-
-void add_memory(const BlockPlan& b, ChunkPlan& chunk) {
-  chunk.activations += b.activations;
-  chunk.logits += b.logits;
-  chunk.weight_activations += b.weight_activations;
-  chunk.weight_logits += b.weight_logits;
-  chunk.forward_workspace = std::max(chunk.forward_workspace, b.forward_workspace);
-  chunk.backward_workspace = std::max(chunk.backward_workspace, b.backward_workspace);
-  if (b.output.value > 0) { chunk.output = b.output + b.memory; }
 }
 
 }  // namespace
@@ -118,9 +93,9 @@ std::vector<SharedGradients> shared_of(const PartBlocks& blocks, const PartForm&
 
 std::vector<double> layer_times(const PartBlocks& blocks) {
   std::vector<double> times(static_cast<std::size_t>(blocks.layers), 0.0);
-  for (const BlockPlan& b : blocks.before) { times.front() += unit_time(b); }
-  for (double& time : times) { time += unit_time(blocks.layer); }
-  for (const BlockPlan& b : blocks.after) { times.back() += unit_time(b); }
+  for (const BlockPlan& b : blocks.before) { times.front() += unit_time(b).value; }
+  for (double& time : times) { time += unit_time(blocks.layer).value; }
+  for (const BlockPlan& b : blocks.after) { times.back() += unit_time(b).value; }
   return times;
 }
 
@@ -137,7 +112,7 @@ StagePlan plan_part(const PartBlocks& blocks, const PartForm& form, const Strate
   std::size_t embedding_user = list.size();  // the first one, whose backward is the last
   for (std::size_t i = 0; i < list.size(); ++i) {
     const BlockPlan& b = *list[i];
-    add_memory(b, chunk);
+    add_block_memory(b, false, chunk);
     stage.elements += b.weights.own;
     stage.whole += b.weights.small;
     add(stage.shapes, b.shapes);

@@ -41,14 +41,6 @@ struct ChunkSpec {
   bool gathers_input = false, gathers_gradient = false;  // which arrive cut over the tensor group
 };
 
-/// The pieces of a message that arrive on each rank of the tensor group are put together
-/// [arXiv:2104.04473, sec. 4.1].
-void gather_first(Phase phase, Bytes size, int tensor, std::vector<Piece>& pieces) {
-  const Communication gather{
-      cost::CollectiveOp::all_gather, {GroupAxis::tensor, tensor}, Stream::tp, size};
-  pieces.insert(pieces.begin(), comm_piece(PieceKind::comm, phase, gather));
-}
-
 void gather_messages(const Chain& chain, const ChunkSpec& spec, int tensor,
                      std::vector<BlockPlan>& plans) {
   if (spec.gathers_input) {
@@ -93,13 +85,7 @@ ChunkPlan plan_chunk(const Chain& chain, const ChunkSpec& spec, const Strategy& 
     has_encoder_output = has_encoder_output || kind == BlockKind::decoder_embedding;
     const bool leaves = is_layer(kind) && leaving-- > 0;
     blocks.push_back({&b, u == spec.embedding_user, leaves ? b.activations : Bytes{}});
-    (leaves ? plan.elsewhere : plan.activations) += b.activations;
-    plan.logits += b.logits;
-    plan.weight_activations += b.weight_activations;
-    plan.weight_logits += b.weight_logits;
-    plan.forward_workspace = std::max(plan.forward_workspace, b.forward_workspace);
-    plan.backward_workspace = std::max(plan.backward_workspace, b.backward_workspace);
-    if (b.output.value > 0) { plan.output = b.output + b.memory; }
+    add_block_memory(b, leaves, plan);
   }
   if (strategy.gradients_when_made) { plan.gradients = gradients_of(blocks, strategy); }
   // A stage of decoder layers alone keeps a copy of its own of what the encoder made.

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "cost/kernel_subject.hpp"
+#include "strategies/block_chain.hpp"
 #include "strategies/memory.hpp"
 #include "strategies/tensor/shard_block.hpp"
 
@@ -45,10 +46,6 @@ class Gathered {
   std::map<std::pair<std::string, cost::Origin>, Lookup> rows_;
 };
 
-bool is_layer(models::BlockKind kind) {
-  return kind == models::BlockKind::layer || kind == models::BlockKind::decoder_layer;
-}
-
 void add_block(const models::Block& block, const strategies::TensorSplit& split, const Scenario& s,
                Gathered& out) {
   const strategies::Strategy& strategy = s.strategy;
@@ -59,7 +56,7 @@ void add_block(const models::Block& block, const strategies::TensorSplit& split,
   if (!s.workload.training) { return; }
   out.add(kernels.backward_input, runs);
   out.add(kernels.backward_weight, runs);
-  if (!is_layer(block.kind)) { return; }
+  if (!strategies::is_layer(block.kind)) { return; }
   for (const Kernel& kernel : kernels.forward) {
     const bool again = strategy.recompute == strategies::Recompute::full ||
                        (strategy.recompute == strategies::Recompute::selective &&
