@@ -94,14 +94,13 @@ int fit_command(const FitOptions& options, std::ostream& out, std::ostream& err)
     return kNoAnswer;
   }
   out << split.device << " fitted to " << fit.rows.size() << " rows of " << sources.size()
-      << (sources.size() == 1 ? " source" : " sources") << ": residual " << percent(fit.fit.before)
-      << " before, " << percent(fit.fit.after) << " after, " << fit.fit.rounds << " rounds\n";
+      << (sources.size() == 1 ? " source" : " sources") << ": residual " << percent(fit.before)
+      << " before, " << percent(fit.after) << " after, " << fit.fit.rounds << " rounds\n";
   print_parameters(split, fit, out);
   print_left_out(fit, out);
   if (!options.out.empty()) {
     const std::string text = sim::fitted_device(
-        split, {fit.fit.values, fit.fit.errors, fit.rows, fit.fit.before, fit.fit.after},
-        options.out);
+        split, {fit.fit.values, fit.fit.errors, fit.rows, fit.before, fit.after}, options.out);
     write_file(options.out, [&](std::ostream& file) { file << text; });
   }
   return 0;

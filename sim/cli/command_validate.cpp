@@ -74,7 +74,7 @@ int validate_command(const ValidateOptions& options, std::ostream& out, std::ost
   std::vector<validate::Item> items = validate::items_of(sources);
   for (validate::Item& item : items) { item.stand_ins = &stand_ins; }
   const int jobs = options.jobs > 0 ? options.jobs : validate::available_processors();
-  const std::vector<validate::Outcome> outcomes = validate::run_items(items, jobs);
+  const std::vector<validate::Outcome> outcomes = validate::run_in_tiers(items, jobs);
   const auto results = validation(sources, outcomes, fitted_rows(items, stand_ins));
   if (!options.svg.empty()) {
     write_file(options.svg, [&](std::ostream& file) { draw_validation(results, file); });

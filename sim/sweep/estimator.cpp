@@ -340,7 +340,7 @@ std::int64_t Estimator::with_allowance(std::int64_t bytes) const {
 
 std::optional<Estimate> Estimator::estimate(const Choice& c, double limit) {
   apply(c, scenario_);
-  if (!composable(c)) { return planned(c); }
+  if (!composable(c)) { return planned(); }
   const Schedule& schedule = schedule_of(c);
   const std::size_t split = schedule.splits_backward ? 1 : 0;
   Pipeline& p = pipeline(c);

@@ -49,6 +49,9 @@ class Estimator {
   /// the compute of all layers, evenly divided. 0 when nothing is known.
   double least_step(const Choice& choice, std::int64_t devices);
 
+  /// Of the scenario as it is, planned as `tsim run` plans it.
+  Estimate planned();
+
   const Scenario& scenario() const { return scenario_; }
   /// The scenario with a choice applied; valid until the next call.
   const Scenario& with(const Choice& choice);
@@ -69,7 +72,6 @@ class Estimator {
   double gradients(const Choice& choice, const Pipeline& pipeline);
   double optimizer(const Choice& choice, const Pipeline& pipeline);
   double collective(cost::CollectiveOp op, Bytes size);
-  Estimate planned(const Choice& choice);
   std::int64_t with_allowance(std::int64_t bytes) const;
 
   Scenario scenario_;

@@ -7,7 +7,7 @@
 
 namespace tsim::sim {
 
-Estimate Estimator::planned(const Choice& /*choice*/) {
+Estimate Estimator::planned() {
   using strategies::Strategy;
   const ScenarioPlan plan = plan_scenario(scenario_);
   Estimate e;

@@ -85,7 +85,8 @@ Parts exposed(const TaskGraph& graph, const sim::Timeline& timeline) {
 }
 
 bool is_product(const sim::Lookup& one) {
-  if (!one.subject) { return false; }
+  const bool grouped = one.kernel.find("experts.fc") != std::string::npos;
+  if (!one.subject) { return grouped; }
   const cost::PointKind kind = one.subject->series.kind;
   return kind == cost::PointKind::gemm || kind == cost::PointKind::bmm ||
          kind == cost::PointKind::attention;
@@ -119,7 +120,9 @@ Parts breakdown(const sim::Scenario& scenario, const sim::Simulation& simulation
   // Kernels that recomputation of some layers repeats are not in the list: then it is scaled up.
   const double scale = all > busy && all > 0 ? busy / all : 1.0;
   for (std::size_t i = 0; i < kParts; ++i) { parts[i] += work[i] / stages * scale; }
-  parts[static_cast<std::size_t>(Part::host)] = std::max(0.0, busy - all * scale);
+  // Of the attention that context ranks compute part by part the list has one part.
+  const Part rest = scenario.strategy.context > 1 ? Part::products : Part::host;
+  parts[static_cast<std::size_t>(rest)] += std::max(0.0, busy - all * scale);
   parts[static_cast<std::size_t>(Part::bubble)] = report.bubble_fraction * step;
   for (double& part : parts) { part /= step; }
   return parts;

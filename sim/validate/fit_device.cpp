@@ -18,7 +18,8 @@ class Trainer {
       : split_(split), sources_(sources), items_(items_of(sources)), jobs_(jobs) {}
 
   /// Results of all sources for each point, from one round of processes.
-  std::vector<std::vector<SourceResult>> results(const std::vector<Values>& points) const {
+  std::vector<std::vector<SourceResult>> results(const std::vector<Values>& points,
+                                                 Tier tier = Tier::closed_form) const {
     std::vector<sim::StandIns> stand_ins;
     stand_ins.reserve(points.size());
     for (const Values& values : points) {
@@ -29,10 +30,12 @@ class Trainer {
     for (const sim::StandIns& one : stand_ins) {
       for (Item item : items_) {
         item.stand_ins = &one;
+        item.tier = tier;
         items.push_back(item);
       }
     }
-    const std::vector<Outcome> outcomes = run_items(items, jobs_);
+    const std::vector<Outcome> outcomes =
+        tier == Tier::events ? run_in_tiers(items, jobs_) : run_items(items, jobs_);
     std::vector<std::vector<SourceResult>> all;
     all.reserve(points.size());
     for (std::size_t i = 0; i < points.size(); ++i) {
@@ -65,6 +68,12 @@ Values residuals_of(const std::vector<SourceResult>& results) {
   return residuals;
 }
 
+double root_mean_square(const Values& residuals) {
+  double sum = 0;
+  for (const double r : residuals) { sum += r * r; }
+  return residuals.empty() ? 0.0 : std::sqrt(sum / static_cast<double>(residuals.size()));
+}
+
 Values starts_of(const Split& split) {
   Values starts;
   starts.reserve(split.parameters.size());
@@ -91,8 +100,8 @@ LeftOut left_out(const Split& split, std::span<const Source> training, std::size
   others.erase(others.begin() + static_cast<std::ptrdiff_t>(which));
   LeftOut result{.source = training[which].name};
   result.values = fitted(split, Trainer(split, others, jobs)).values;
-  const auto both =
-      Trainer(split, training.subspan(which, 1), jobs).results({starts_of(split), result.values});
+  const auto both = Trainer(split, training.subspan(which, 1), jobs)
+                        .results({starts_of(split), result.values}, Tier::events);
   result.before = both[0].front().step;
   result.after = both[1].front().step;
   return result;
@@ -133,6 +142,9 @@ DeviceFit fit_device(const Split& split, std::span<const Source> training, int j
     }
   }
   result.fit = fitted(split, trainer);
+  const auto both = trainer.results({starts_of(split), result.fit.values}, Tier::events);
+  result.before = root_mean_square(residuals_of(both[0]));
+  result.after = root_mean_square(residuals_of(both[1]));
   if (training.size() < 2) { return result; }
   result.left_out.reserve(training.size());
   for (std::size_t i = 0; i < training.size(); ++i) {

@@ -20,7 +20,8 @@ struct LeftOut {
 };
 
 struct DeviceFit {
-  cost::SquaresFit fit;
+  cost::SquaresFit fit;              // by formula where there is one
+  double before = 0, after = 0;      // root of the mean squared log ratio, by events
   std::vector<std::string> rows;     // that were fitted to: SOURCE/ROW
   std::vector<std::string> not_run;  // training rows without an answer: SOURCE/ROW: why
   std::vector<LeftOut> left_out;     // one a source, when there are several
@@ -30,7 +31,8 @@ struct DeviceFit {
 /// or that are on another device are no training rows.
 std::vector<Source> training_rows(const Split& split, std::vector<Source> sources);
 
-/// Least squares of log(predicted / measured), all sources weighted alike. A row with several
+/// Least squares of log(predicted / measured), all sources weighted alike, by formula where the
+/// schedule has one; what is reported of the fitted figures is by events. A row with several
 /// readings takes the nearest. `training` as training_rows() gives it.
 DeviceFit fit_device(const Split& split, std::span<const Source> training, int jobs);
 

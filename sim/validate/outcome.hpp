@@ -29,9 +29,13 @@ inline constexpr std::size_t kParts = 10;
 std::string_view name_of(Part part);
 using Parts = std::array<double, kParts>;  // shares of the step
 
-/// One simulated choice. Plain data: it crosses processes.
+/// How a choice is answered.
+enum class Tier : std::uint8_t { events, closed_form };
+
+/// One choice's answer. Plain data: it crosses processes.
 struct Outcome {
   bool ran = false;
+  bool by_formula = false;  // `step` is the closed form's; `parts` is empty
   bool fits = true;
   double step = 0;                             // seconds
   double closed_form = 0;                      // seconds; 0: the schedule has no formula
@@ -41,13 +45,20 @@ struct Outcome {
   std::array<char, 320> why{};  // it did not run: a C string
 };
 
-/// Simulates one choice of `row`. Never throws: what goes wrong is in the outcome.
+/// Answers one choice of `row`; by events what has no closed form. Never throws: what goes wrong is
+/// in the outcome.
 Outcome outcome_of(const Row& row, const Choice& choice, const Source& source,
-                   const sim::StandIns& stand_ins);
+                   const sim::StandIns& stand_ins, Tier tier = Tier::events);
+
+/// What figures of speed are divided by.
+struct Counted {
+  int devices = 1;
+  Flops model_flops{};  // of a step of all devices, as papers count
+};
 
 /// The step's time that a figure of `measured` means for `scenario`, in seconds.
 /// recomputed_flops counts 96 B s l h^2 (1 + s/6h + V/16lh) [arXiv:2104.04473, sec. 3.2].
 double step_of(const Measured& measured, double value, const sim::Scenario& scenario,
-               const sim::Report& report);
+               const Counted& counted);
 
 }  // namespace tsim::validate

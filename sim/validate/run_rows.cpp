@@ -63,7 +63,7 @@ void work(std::span<const Item> items, SharedOutcomes& shared) {
     say(shared.all()[i], "its process died");
     const Item& item = items[i];
     shared.all()[i] = outcome_of(*item.row, *item.choice, *item.source,
-                                 item.stand_ins != nullptr ? *item.stand_ins : kNone);
+                                 item.stand_ins != nullptr ? *item.stand_ins : kNone, item.tier);
   }
 }
 

@@ -14,6 +14,7 @@ struct Item {
   const Row* row = nullptr;
   const Choice* choice = nullptr;
   const sim::StandIns* stand_ins = nullptr;  // null: none
+  Tier tier = Tier::events;
 };
 
 /// All choices of the rows.
@@ -22,6 +23,10 @@ std::vector<Item> items_of(std::span<const Source> sources);
 /// The outcomes in the items' order, whatever `jobs` (processes, 1 at least) is. An item whose
 /// process dies has not run and says so.
 std::vector<Outcome> run_items(std::span<const Item> items, int jobs);
+
+/// The same in two rounds. A row of several choices is answered by formula first, then the choice
+/// that is nearest to what was measured, of those that fit in memory, by events.
+std::vector<Outcome> run_in_tiers(std::vector<Item> items, int jobs);
 
 /// Processors that this process may use.
 int available_processors();

@@ -48,7 +48,7 @@ struct Choice {
 struct Row {
   std::string id{};
   std::string note{};   // what weakens it; may be empty
-  std::string needs{};  // what has to be modelled first ("mixture of experts"); may be empty
+  std::string needs{};  // what has to be modelled first ("fp4"): it is not run
   bool weak = false;    // read off a chart, or not verified: shown and not counted
   bool fitted = false;  // figures of tsim's files come from it
   Measured measured{};

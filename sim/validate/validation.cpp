@@ -19,14 +19,11 @@ std::vector<std::size_t> candidates(std::span<const Outcome> outcomes) {
   return fit.empty() ? ran : fit;
 }
 
-double error_of(const Outcome& outcome) {
-  return step_error(outcome.step, outcome.measured_low, outcome.measured_high);
-}
-
-/// The reading whose step is nearest to what was measured; the first without a figure of speed.
+/// The reading whose step is nearest to what was measured, by events if any is; the first without
+/// a figure of speed.
 std::size_t nearest(std::span<const Outcome> outcomes, const std::vector<std::size_t>& among) {
   return *std::min_element(among.begin(), among.end(), [&](std::size_t a, std::size_t b) {
-    if (outcomes[a].measured_high == 0) { return false; }
+    if (outcomes[a].by_formula != outcomes[b].by_formula) { return outcomes[b].by_formula; }
     return std::abs(error_of(outcomes[a])) < std::abs(error_of(outcomes[b]));
   });
 }
@@ -35,7 +32,7 @@ RowResult row_result(const Row& row, std::span<const Outcome> outcomes) {
   RowResult result{.row = &row};
   const std::vector<std::size_t> among = candidates(outcomes);
   if (among.empty()) {
-    result.why = row.needs.empty() ? std::string(outcomes.front().why.data()) : row.needs;
+    result.why = outcomes.front().why.data();
     return result;
   }
   const std::size_t taken = nearest(outcomes, among);
@@ -95,6 +92,11 @@ std::string percent(double share) {
 }
 
 }  // namespace
+
+double error_of(const Outcome& outcome) {
+  if (outcome.measured_high == 0) { return 0; }
+  return step_error(outcome.step, outcome.measured_low, outcome.measured_high);
+}
 
 double step_error(double step, double low, double high) {
   if (step < low) { return step / low - 1; }

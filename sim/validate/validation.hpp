@@ -18,8 +18,9 @@ inline constexpr double kWideBand = 0.10;
 /// A larger error is explained by where the step goes.
 inline constexpr double kExplainedError = 0.10;
 
-/// One row. Of several legal readings the one whose step is nearest to the measured one counts, and
-/// all of them are the band; readings that do not fit in memory are left out when others do.
+/// One row. Of several legal readings the one whose step is nearest to the measured one counts, of
+/// those by events if there are any, and all of them are the band; readings that do not fit in
+/// memory are left out when others do.
 struct RowResult {
   const Row* row = nullptr;
   bool ran = false;
@@ -58,6 +59,9 @@ using FittedRows = std::set<std::pair<std::string, std::string>>;
 /// Results by source; `outcomes` are those of items_of(sources).
 std::vector<SourceResult> validation(std::span<const Source> sources,
                                      std::span<const Outcome> outcomes, const FittedRows& fitted);
+
+/// Signed error of an outcome's step; 0 without a figure of speed.
+double error_of(const Outcome& outcome);
 
 /// Signed error of `step` against a figure that lies between `low` and `high`; 0 inside.
 double step_error(double step, double low, double high);

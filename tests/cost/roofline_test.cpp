@@ -128,3 +128,21 @@ TEST_CASE("groups of whole tiles take the time of one product of all their rows"
   tiles.flops = 8 * groups.flops;
   CHECK(kernel_time(groups, d).value == doctest::Approx(kernel_time(tiles, d).value));
 }
+
+TEST_CASE("attention of heads whose width is no multiple of 8 runs on the vector units") {
+  // 64 products of [2048, d] x [d, 2048]: 2 x 64 x 2048^2 d = 5.3687e8 d FLOP at 10 TFLOP/s with
+  // d = 108 (5798.2 us), at 100 TFLOP/s with d = 112 (601.3 us).
+  const auto scores = [](std::int64_t width, DType dtype) {
+    Kernel k = product(2048, dtype);
+    k.kind = OpKind::attention_matmul;
+    k.flops = Flops{2.0 * 64 * 2048 * 2048 * static_cast<double>(width)};
+    k.bytes = Bytes{0};
+    k.batch = 64;
+    k.k = width;
+    return k;
+  };
+  CHECK(kernel_time(scores(108, DType::fp16), device()).value ==
+        doctest::Approx(5798.2e-6 + 3e-6).epsilon(1e-4));
+  CHECK(kernel_time(scores(112, DType::fp16), device()).value ==
+        doctest::Approx(601.3e-6 + 3e-6).epsilon(1e-4));
+}

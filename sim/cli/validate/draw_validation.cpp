@@ -75,8 +75,8 @@ class Plot {
   double y(double seconds) const { return kTop + kSide - axis_.at(seconds); }
 
   void line(double x1, double y1, double x2, double y2, std::string_view colour) {
-    out_ << "<line x1=\"" << x1 << "\" y1=\"" << y1 << "\" x2=\"" << x2 << "\" y2=\"" << y2
-         << "\" stroke=\"" << colour << "\"/>\n";
+    out_ << "<line x1='" << x1 << "' y1='" << y1 << "' x2='" << x2 << "' y2='" << y2 << "' stroke='"
+         << colour << "'/>\n";
   }
 
   /// A filled circle, then a ring, then a square for sources that share a colour.
@@ -84,16 +84,16 @@ class Plot {
     const std::string_view colour = kColours[index % kColours.size()];
     const std::size_t shape = index / kColours.size() % 3;
     if (shape == 2) {
-      out_ << "<rect x=\"" << x - 3 << "\" y=\"" << at - 3 << "\" width=\"6\" height=\"6\" fill=\""
-           << colour << "\"/>\n";
+      out_ << "<rect x='" << x - 3 << "' y='" << at - 3 << "' width='6' height='6' fill='" << colour
+           << "'/>\n";
       return;
     }
-    out_ << "<circle cx=\"" << x << "\" cy=\"" << at << "\" r=\"3\" stroke=\"" << colour
-         << "\" fill=\"" << (shape == 1 ? "none" : colour) << "\"/>\n";
+    out_ << "<circle cx='" << x << "' cy='" << at << "' r='3' stroke='" << colour << "' fill='"
+         << (shape == 1 ? "none" : colour) << "'/>\n";
   }
 
   void text(double x, double at, std::string_view words, std::string_view anchor) {
-    out_ << "<text x=\"" << x << "\" y=\"" << at << "\" text-anchor=\"" << anchor << "\">" << words
+    out_ << "<text x='" << x << "' y='" << at << "' text-anchor='" << anchor << "'>" << words
          << "</text>\n";
   }
 
@@ -105,10 +105,10 @@ class Plot {
 
 void draw_validation(std::span<const SourceResult> results, std::ostream& out) {
   const double legend = 40 + 18 * static_cast<double>(results.size());
-  out << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << kLeft + kSide + 220
-      << "\" height=\"" << std::max(kTop + kSide + 50, legend)
-      << "\" font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" "
-         "fill=\"white\"/>\n";
+  out << "<svg xmlns='http://www.w3.org/2000/svg' width='" << kLeft + kSide + 220 << "' height='"
+      << std::max(kTop + kSide + 50, legend)
+      << "' font-family='sans-serif' font-size='12'>\n<rect width='100%' height='100%' "
+         "fill='white'/>\n";
   Plot plot(axis_of(results), out);
   plot.grid();
   for (std::size_t i = 0; i < results.size(); ++i) { plot.points(results[i], i); }

@@ -86,8 +86,20 @@ Table sources_table(std::span<const SourceResult> results) {
                {"verdicts", Align::right},
                {"wide/open", Align::right}},
               {}};
-  table.rows.reserve(results.size());
-  for (const SourceResult& result : results) { table.rows.push_back(source_cells(result)); }
+  table.rows.reserve(results.size() + 1);
+  int ran = 0;
+  std::size_t all = 0;
+  for (const SourceResult& result : results) {
+    table.rows.push_back(source_cells(result));
+    ran += result.ran;
+    all += result.rows.size();
+  }
+  if (results.size() > 1) {
+    std::vector<std::string> total(table.columns.size(), "");
+    total[0] = "all";
+    total[1] = std::to_string(ran) + "/" + std::to_string(all);
+    table.rows.push_back(std::move(total));
+  }
   return table;
 }
 

@@ -67,9 +67,7 @@ TEST_CASE("figures that count the recomputed forward follow the paper's formula"
   scenario.model.layers = 128;
   scenario.model.hidden = 25600;
   scenario.unpadded_vocab = 51200;
-  sim::Report report;
-  report.devices = 3072;
-  CHECK(step_of({.figure = Figure::recomputed_flops}, 163e12, scenario, report) ==
+  CHECK(step_of({.figure = Figure::recomputed_flops}, 163e12, scenario, {3072, Flops{}}) ==
         doctest::Approx(102.63).epsilon(1e-4));
 }
 
@@ -77,13 +75,49 @@ TEST_CASE("tokens and FLOP/s per device become steps") {
   sim::Scenario scenario;
   scenario.workload.global_batch = 16;
   scenario.model.sequence = 8192;
-  sim::Report report;
-  report.devices = 8;
-  report.model_flops = Flops{4e15};
+  const Counted counted{8, Flops{4e15}};
   // 16 x 8192 tokens at 8 x 4096 a second: 4 s; 4e15 FLOP at 8 x 250 TFLOP/s: 2 s.
-  CHECK(step_of({.figure = Figure::tokens_per_second_per_device}, 4096, scenario, report) == 4.0);
-  CHECK(step_of({.figure = Figure::tokens_per_second}, 32768, scenario, report) == 4.0);
-  CHECK(step_of({.figure = Figure::model_flops}, 250e12, scenario, report) == 2.0);
+  CHECK(step_of({.figure = Figure::tokens_per_second_per_device}, 4096, scenario, counted) == 4.0);
+  CHECK(step_of({.figure = Figure::tokens_per_second}, 32768, scenario, counted) == 4.0);
+  CHECK(step_of({.figure = Figure::model_flops}, 250e12, scenario, counted) == 2.0);
+}
+
+TEST_CASE("an outcome by formula is what the simulation's report says of the formula") {
+  const Source source = source_with({kTwoStages});
+  const Row& row = source.rows[0];
+  const Outcome formula = outcome_of(row, row.choices[0], source, {}, Tier::closed_form);
+  const Outcome events = outcome_with(source);
+  REQUIRE(formula.ran);
+  CHECK(formula.by_formula);
+  CHECK_FALSE(events.by_formula);
+  CHECK(formula.step == doctest::Approx(events.closed_form).epsilon(1e-9));
+  CHECK(formula.measured_low == events.measured_low);
+  CHECK(formula.memory == doctest::Approx(events.memory).epsilon(0.02));
+}
+
+TEST_CASE("of a row with several readings the nearest is simulated, the others are not") {
+  // Twice the samples in the same measured rate: the smaller batch has the longer step per sample.
+  std::string larger = kTwoStages;
+  larger.replace(larger.find("\"global_batch\": 8"), 17, "\"global_batch\": 64");
+  Source source = source_with({kTwoStages});
+  Row& row = source.rows[0];
+  row.choices.push_back({"64", larger});
+  const double of_larger =
+      outcome_of(row, row.choices[1], source, {}, Tier::closed_form).closed_form;
+  row.measured.value = 64 / of_larger;  // samples a second
+  const std::vector<Source> sources{source};
+  const auto outcomes = run_in_tiers(items_of(sources), 2);
+  CHECK(outcomes[0].by_formula);
+  CHECK_FALSE(outcomes[1].by_formula);
+  CHECK(outcomes[1].parts[static_cast<std::size_t>(Part::products)] > 0);
+}
+
+TEST_CASE("a row that needs what is not modelled is not run") {
+  Source source = source_with({kTwoStages});
+  source.rows[0].needs = "low-rank adapters";
+  const Outcome outcome = outcome_with(source);
+  CHECK_FALSE(outcome.ran);
+  CHECK(std::string(outcome.why.data()) == "low-rank adapters");
 }
 
 TEST_CASE("outcomes do not depend on the number of processes") {

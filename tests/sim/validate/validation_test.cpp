@@ -77,12 +77,13 @@ TEST_CASE("weak rows are shown and not counted, fitted ones are counted apart") 
 
 TEST_CASE("rows that do not run say why, and count against the coverage") {
   std::vector<Row> list{row_with("a", 1), row_with("b", 1)};
-  list[1].needs = "mixture of experts";
   const auto sources = source_of(std::move(list));
+  Outcome refused;
+  refused.why = {'f', 'p', '4'};
   const SourceResult result =
-      validation(sources, std::vector<Outcome>{ran(10, 10), Outcome{}}, {})[0];
+      validation(sources, std::vector<Outcome>{ran(10, 10), refused}, {})[0];
   CHECK(result.ran == 1);
-  CHECK(result.rows[1].why == "mixture of experts");
+  CHECK(result.rows[1].why == "fp4");
   CHECK(broken(result, {.coverage = 0.5}).empty());
   CHECK(broken(result, {.coverage = 0.6}).size() == 1);
 }
@@ -105,4 +106,15 @@ TEST_CASE("a bound holds for errors, bias, memory and verdicts, each told with b
   REQUIRE(lines.size() == 4);
   CHECK(lines[0] == "mean step error 8.0 %, at most 7.9 %");
   CHECK(lines[3] == "verdicts right 50.0 %, at least 60.0 %");
+}
+
+TEST_CASE("of several readings one by events counts before one by formula that is nearer") {
+  Row row = row_with("a", 2);
+  const auto sources = source_of({row});
+  std::vector<Outcome> outcomes{ran(10, 10), ran(11, 10)};
+  outcomes[0].by_formula = true;
+  const RowResult result = validation(sources, outcomes, {})[0].rows[0];
+  CHECK(result.predicted == 11);
+  CHECK(result.low == 10);
+  CHECK(result.high == 11);
 }
