@@ -77,7 +77,7 @@ _tsim() {
       ;;
     calibrate:-*)
       _tsim_words "$current" '--help --base --device-file --cluster-file --cluster --for --list --check --measured
-        --device --budget'
+        --device --budget --set'
       ;;
     calibrate:*)
       if [[ $previous == calibrate ]]; then

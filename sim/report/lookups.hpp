@@ -19,6 +19,7 @@ struct Lookup {
   double runs = 0;                         // of one tensor-parallel rank of each stage, one replica
   Seconds time{};                          // of all of them
   cost::Origin origin = cost::Origin::roofline;
+  bool is_product = false;  // also where nothing can be timed: products of groups
 };
 
 /// All kernels of one iteration on `device`, each shape once, longest first. `stages`: for the

@@ -55,7 +55,7 @@ constexpr std::array kLibraries{
     // CUDA's part of the calibration is built by itself.
     Library{"(cuda_runtime|cuda_bf16|cublasLt|cudnn|nccl|nvml|dlfcn|unistd)\\.h",
             "sim/calibrate/cuda/.*"},
-    Library{"sqlite3\\.h", "sim/sweep/database\\.cpp"},
+    Library{"sqlite3\\.h", "sim/sweep/(database\\.cpp|statement\\.hpp)"},
     Library{"mpi\\.h", "sim/sweep/mpi_workers\\.cpp"},
     Library{"(sys|unistd|spawn|poll).*",
             "sim/(simulate|validate/run_rows|input/import/run_apart|calibrate/device_text|"

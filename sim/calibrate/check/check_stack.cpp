@@ -102,7 +102,9 @@ std::vector<Demand> expert_demands(const Scenario& s) {
 
 /// What a lookup's time counts for.
 StackClass class_of(const sim::Lookup& lookup) {
-  if (!lookup.subject) { return StackClass::elementwise; }
+  if (!lookup.subject) {
+    return lookup.is_product ? StackClass::products : StackClass::elementwise;
+  }
   switch (lookup.subject->series.kind) {
     case cost::PointKind::gemm: return StackClass::products;
     case cost::PointKind::bmm:
