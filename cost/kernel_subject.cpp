@@ -137,7 +137,8 @@ double smooth_bytes(const Subject& s) {
     case PointKind::memcpy: return product_of(s.shape);
     case PointKind::launch:
     case PointKind::collective:
-    case PointKind::overlap: break;
+    case PointKind::overlap:
+    case PointKind::pair: break;
   }
   return 0;
 }

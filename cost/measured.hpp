@@ -31,7 +31,8 @@ enum class PointKind : std::uint8_t {
   memcpy,
   launch,
   collective,
-  overlap
+  overlap,
+  pair
 };
 
 /// Points of one series differ in their shape only; they are each other's neighbours.

@@ -43,7 +43,8 @@ const std::vector<KindRow>& kinds() {
        {{"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all",
          "send_recv", "send_recv_both"}},
        2},
-      {PointKind::overlap, "overlap", false, {}, 5}};
+      {PointKind::overlap, "overlap", false, {}, 5},
+      {PointKind::pair, "pair", false, {}, 3}};
   return rows;
 }
 

@@ -5,6 +5,8 @@
 #include <csignal>
 #include <deque>
 #include <exception>
+#include <functional>
+#include <queue>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -121,7 +123,7 @@ class SimGridNetwork::Impl {
   }
 
   void wait(double seconds, TaskId task) {
-    Timer::set(clock() + seconds * time_scale_, [this, task] { done(task); });
+    plan(clock() + seconds * time_scale_, EventKind::task_done, task);
   }
 
   void start_comm(std::uint32_t comm, TaskId task) {
@@ -134,7 +136,7 @@ class SimGridNetwork::Impl {
     instances_[id].task = task;
     instances_[id].comm = comm;
     if (load.latency > 0) {
-      Timer::set(clock() + load.latency * time_scale_, [this, id] { begin_transfer(id); });
+      plan(clock() + load.latency * time_scale_, EventKind::transfer_begins, id);
     } else {
       begin_transfer(id);
     }
@@ -145,11 +147,23 @@ class SimGridNetwork::Impl {
   void flow_ended(Slot& slot) {
     if (last_ended_ != nullptr) { free_slots_.push_back(last_ended_); }
     last_ended_ = &slot;
+    --flows_;
     part_ended(slot.instance);
+    set_alarm();
   }
 
   double now() const { return (clock() - origin_) / time_scale_; }
-  void run() { engine_->run(); }
+
+  /// While no flows share wires the clock goes from event to event; SimGrid's follows when some do.
+  void run() {
+    while (!planned_.empty() || !starting_.empty()) {
+      if (starting_.empty()) {
+        take_next();
+      } else {
+        share_wires();
+      }
+    }
+  }
 
   Done on_done;
   std::uint64_t flows_shared = 0;
@@ -160,11 +174,76 @@ class SimGridNetwork::Impl {
     TaskId task = 0;
     std::uint32_t comm = 0;
     std::uint32_t parts = 0;  // flows and timers that have not ended
-    Timer* alone = nullptr;   // set while it has met nobody
+    bool alone = false;       // while it has met nobody
     double alone_end = 0;     // SimGrid's clock
+    std::uint64_t event = 0;  // that end's
   };
 
-  static double clock() { return sg::Engine::get_clock(); }
+  /// What is to happen at a time of SimGrid's clock.
+  enum class EventKind : std::uint8_t { task_done, transfer_begins, alone_ends, part_ends };
+  struct Event {
+    double at = 0;
+    std::uint64_t number = 0;  // of two at the same time the one that was planned first is first
+    std::uint32_t what = 0;    // task or instance
+    EventKind kind{};
+    bool operator>(const Event& other) const {
+      return at != other.at ? at > other.at : number > other.number;
+    }
+  };
+  struct Start {
+    std::uint32_t path = 0;
+    double bytes = 0;
+    std::uint32_t instance = 0;
+  };
+
+  double clock() const { return sharing_ ? sg::Engine::get_clock() : clock_; }
+
+  std::uint64_t plan(double at, EventKind kind, std::uint32_t what) {
+    planned_.push({at, ++events_, what, kind});
+    return events_;
+  }
+
+  void take_next() {
+    const Event event = planned_.top();
+    planned_.pop();
+    if (!sharing_) { clock_ = std::max(clock_, event.at); }
+    switch (event.kind) {
+      case EventKind::task_done: done(event.what); break;
+      case EventKind::transfer_begins: begin_transfer(event.what); break;
+      case EventKind::part_ends: part_ended(event.what); break;
+      case EventKind::alone_ends:
+        if (instances_[event.what].event == event.number) { alone_ended(event.what); }
+        break;
+    }
+  }
+
+  /// SimGrid runs from now until no flow is under way.
+  void share_wires() {
+    Timer::set(clock_, [this] {
+      sharing_ = true;
+      for (const Start& start : starting_) { start_flow(start); }
+      starting_.clear();
+      set_alarm();
+    });
+    engine_->run();
+    clock_ = std::max(clock_, sg::Engine::get_clock());
+    sharing_ = false;
+  }
+
+  /// SimGrid has one timer, for the next event, and none when its flows have ended.
+  void set_alarm() {
+    const bool wanted = flows_ > 0 && !planned_.empty();
+    if (alarm_ != nullptr && (!wanted || alarm_->get_date() > planned_.top().at)) {
+      alarm_->remove();
+      alarm_ = nullptr;
+    }
+    if (!wanted || alarm_ != nullptr) { return; }
+    alarm_ = Timer::set(planned_.top().at, [this] {
+      alarm_ = nullptr;
+      while (!planned_.empty() && planned_.top().at <= clock()) { take_next(); }
+      set_alarm();
+    });
+  }
 
   /// One star: a host for each distinct path, whose way out is the path itself, and a sink.
   /// Links have no latency: CM02 would share unevenly between paths of unequal latency.
@@ -213,45 +292,53 @@ class SimGridNetwork::Impl {
     }
     Instance& self = instances_[id];
     self.parts = 1;
+    self.alone = true;
     self.alone_end = clock() + load.alone * time_scale_;
-    self.alone = Timer::set(self.alone_end, [this, id] { alone_ended(id); });
+    self.event = plan(self.alone_end, EventKind::alone_ends, id);
     if (met) { share(id); }
   }
 
   void alone_ended(std::uint32_t id) {
-    instances_[id].alone = nullptr;
+    instances_[id].alone = false;
     part_ended(id);
   }
 
   /// Turns a communication that has met another into flows of SimGrid with the bytes that are left;
   /// what is private goes on as a timer. False when it is just ending and in nobody's way.
   bool share(std::uint32_t id) {
-    if (instances_[id].alone == nullptr) { return true; }
+    if (!instances_[id].alone) { return true; }
     const CommLoad& load = loads_.comms[instances_[id].comm];
     const double left = instances_[id].alone_end - clock();
     if (left <= kPrecision) { return false; }
-    instances_[id].alone->remove();
-    instances_[id].alone = nullptr;
+    instances_[id].alone = false;
+    instances_[id].event = 0;
     const double fraction = std::min(1.0, left / (load.alone * time_scale_));
     instances_[id].parts = static_cast<std::uint32_t>(load.flows.size());
-    for (const SharedFlow& flow : load.flows) { start_flow(flow.path, flow.bytes * fraction, id); }
+    for (const SharedFlow& flow : load.flows) {
+      const Start start{flow.path, flow.bytes * fraction, id};
+      if (sharing_) {
+        start_flow(start);
+      } else {
+        starting_.push_back(start);
+      }
+    }
     if (load.alone_private > 0) {
       ++instances_[id].parts;
-      Timer::set(clock() + fraction * load.alone_private * time_scale_,
-                 [this, id] { part_ended(id); });
+      plan(clock() + fraction * load.alone_private * time_scale_, EventKind::part_ends, id);
     }
     return true;
   }
 
-  void start_flow(std::uint32_t path, double bytes, std::uint32_t instance) {
+  void start_flow(const Start& start) {
     if (free_slots_.empty()) { free_slots_.push_back(&slots_.emplace_back()); }
     Slot* const slot = free_slots_.back();
     free_slots_.pop_back();
     ++flows_shared;
-    auto flow = sg::Comm::sendto_init(sources_[path], sink_);
-    flow->set_payload_size(static_cast<std::uint64_t>(std::max(1.0, bytes * byte_scale_)));
+    ++flows_;
+    auto flow = sg::Comm::sendto_init(sources_[start.path], sink_);
+    flow->set_payload_size(static_cast<std::uint64_t>(std::max(1.0, start.bytes * byte_scale_)));
     flow->set_data(slot);
-    *slot = {flow, instance};
+    *slot = {flow, start.instance};
     flow->vetoable_start();
   }
 
@@ -269,7 +356,14 @@ class SimGridNetwork::Impl {
   double time_scale_;  // SimGrid's seconds in one of ours
   double byte_scale_;  // SimGrid's bytes in one of ours
   std::unique_ptr<sg::Engine> engine_;
-  double origin_;  // SimGrid's clock when this run began
+  double origin_;             // SimGrid's clock when this run began
+  double clock_ = origin_;    // while SimGrid does not run
+  bool sharing_ = false;      // it does
+  Timer* alarm_ = nullptr;    // its own
+  std::uint64_t events_ = 0;  // planned so far
+  std::uint64_t flows_ = 0;   // under way
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> planned_;
+  std::vector<Start> starting_;  // flows that are to start at this instant
   sg::Host* sink_ = nullptr;
   std::vector<sg::Host*> sources_;                 // by path
   std::vector<std::vector<std::uint32_t>> users_;  // by channel: instances that move bytes

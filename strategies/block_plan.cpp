@@ -84,16 +84,6 @@ bool has_vocabulary(models::BlockKind kind) {
   return kind == models::BlockKind::embedding || kind == models::BlockKind::head;
 }
 
-/// Embedding and head that each tensor rank holds whole: all compute the same.
-ShardedBlock repeated_block(const OpGraph& graph, const TensorSplit& split) {
-  TensorSplit alone = split;
-  alone.sharding.tensor = 1;
-  alone.sharding.sequence_parallel = false;
-  ShardedBlock block = shard_block(graph, alone);
-  std::ranges::fill(block.repeats, split.sharding.tensor);
-  return block;
-}
-
 /// What lies divided along the sequence between blocks enters the head whole, and so does the
 /// gradient that enters the embedding's backward.
 void gather_sequence(const models::Block& block, int tensor, BlockPlan& plan) {
@@ -121,11 +111,23 @@ std::vector<Piece> joined(std::vector<Piece> first, const std::vector<Piece>& se
 
 }  // namespace
 
+ShardedBlock split_block(const models::Block& block, const TensorSplit& split,
+                         const Strategy& strategy) {
+  if (strategy.vocabulary_parallel || !has_vocabulary(block.kind)) {
+    return shard_block(block.graph, split);
+  }
+  TensorSplit alone = split;
+  alone.sharding.tensor = 1;
+  alone.sharding.sequence_parallel = false;
+  ShardedBlock whole = shard_block(block.graph, alone);
+  std::ranges::fill(whole.repeats, split.sharding.tensor);
+  return whole;
+}
+
 BlockPlan plan_block(const models::Block& block, const TensorSplit& split, const Strategy& strategy,
                      const cost::Device& device) {
   const bool whole = !strategy.vocabulary_parallel && has_vocabulary(block.kind);
-  const ShardedBlock sharded =
-      whole ? repeated_block(block.graph, split) : shard_block(block.graph, split);
+  const ShardedBlock sharded = split_block(block, split, strategy);
   const OpGraph& graph = sharded.graph;
   const models::BlockKernels kernels = models::kernels(graph, strategy.fusion);
   const PieceContext context{sharded,

@@ -49,6 +49,11 @@ struct BlockPlan {
   std::vector<SharedGradients> shared;
 };
 
+/// One rank's part of a block; embedding and head whole where the vocabulary is not split: all
+/// tensor ranks compute the same.
+ShardedBlock split_block(const models::Block& block, const TensorSplit& split,
+                         const Strategy& strategy);
+
 /// Plans a block of the sharded model. Selective recomputation drops what the attention core makes
 /// and runs it again; full keeps a layer's input only and runs its forward again, communication
 /// included.   [arXiv:2205.05198, sec. 5]

@@ -30,7 +30,7 @@ class Estimator {
   explicit Estimator(const BuildInput& input)
       : in_(input),
         layout_(input.strategy),
-        times_(input.topology, input.router),
+        times_(input.router),
         clock_(input.strategy, times_, input.costs.host_collective),
         schedule_(schedule_named(input.strategy.schedule)) {}
 

@@ -1,26 +1,38 @@
 #include "strategies/program_clock.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace tsim::strategies {
 
 using cost::CollectiveOp;
 
+const cost::CollectiveCurve& CollectiveTimes::curve(const Strategy& strategy, CollectiveOp op,
+                                                    const std::vector<int>& devices) {
+  const std::string_view algorithm = algorithm_of(strategy, op);
+  std::tuple key{op, std::string(algorithm), devices};
+  const auto at = known_.find(key);
+  if (at != known_.end()) { return at->second; }
+  cost::CollectiveCurve curve = collective_curve(op, algorithm, devices, router_);
+  return known_.emplace(std::move(key), std::move(curve)).first->second;
+}
+
 Seconds CollectiveTimes::time(const Strategy& strategy, CollectiveOp op,
                               const std::vector<int>& devices, Bytes size) {
-  const std::string_view algorithm = algorithm_of(strategy, op);
-  const auto [at, added] = known_.try_emplace({op, std::string(algorithm), size, devices});
-  if (added) {
-    at->second =
-        time_alone(plan_collective(op, algorithm, devices, size, router_), topology_, router_);
-  }
-  return at->second;
+  return time_at(curve(strategy, op, devices), size);
 }
 
 Seconds ProgramClock::comm_time(const Step& step, int stage) {
-  std::vector<int> devices = layout_.ranks(step.comm.group, 0, {0, 0, stage});
-  if (step.comm.op == CollectiveOp::send_recv) { devices.push_back(devices.front()); }
-  return times_.time(strategy_, step.comm.op, devices, step.comm.size);
+  const Communication& comm = step.comm;
+  const auto same = [&](const Known& k) {
+    return k.op == comm.op && k.group == comm.group && k.stage == stage;
+  };
+  const auto known = std::ranges::find_if(known_, same);
+  if (known != known_.end()) { return time_at(*known->curve, comm.size); }
+  std::vector<int> devices = layout_.ranks(comm.group, 0, {0, 0, stage});
+  if (comm.op == CollectiveOp::send_recv) { devices.push_back(devices.front()); }
+  known_.push_back({comm.op, comm.group, stage, &times_.curve(strategy_, comm.op, devices)});
+  return time_at(*known_.back().curve, comm.size);
 }
 
 Seconds ProgramClock::host_time(const Step& step) const {

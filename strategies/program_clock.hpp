@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "cost/collectives.hpp"
+#include "cost/collective_curve.hpp"
 #include "cost/topology.hpp"
 #include "strategies/layout.hpp"
 #include "strategies/program.hpp"
@@ -15,19 +15,21 @@
 
 namespace tsim::strategies {
 
-/// Times of collectives with the wires to themselves, each planned once.
+/// Times of collectives with the wires to themselves, each planned once for all sizes.
 class CollectiveTimes {
  public:
-  CollectiveTimes(const cost::Topology& topology, cost::Router& router)
-      : topology_(topology), router_(router) {}
+  explicit CollectiveTimes(cost::Router& router) : router_(router) {}
   /// Of `op` by the algorithm that `strategy` names, over `devices`.
   Seconds time(const Strategy& strategy, cost::CollectiveOp op, const std::vector<int>& devices,
                Bytes size);
+  /// The same for any size; valid as long as this is.
+  const cost::CollectiveCurve& curve(const Strategy& strategy, cost::CollectiveOp op,
+                                     const std::vector<int>& devices);
 
  private:
-  const cost::Topology& topology_;
   cost::Router& router_;
-  std::map<std::tuple<cost::CollectiveOp, std::string, Bytes, std::vector<int>>, Seconds> known_;
+  std::map<std::tuple<cost::CollectiveOp, std::string, std::vector<int>>, cost::CollectiveCurve>
+      known_;
 };
 
 /// Start and end of each step of a program, from the start of its phase.
@@ -54,6 +56,13 @@ class ProgramClock {
   Layout layout_;
   CollectiveTimes& times_;
   Seconds host_collective_;
+  struct Known {
+    cost::CollectiveOp op{};
+    RankGroup group;
+    int stage = 0;
+    const cost::CollectiveCurve* curve = nullptr;
+  };
+  std::vector<Known> known_;  // few: a program talks to few groups
 };
 
 }  // namespace tsim::strategies

@@ -83,8 +83,9 @@ class Weaver {
 
   /// Kernels that put the block's tensors where they belong, and their gradients in a bucket.
   int handling(std::size_t i) const {
-    const int times = (is_here(i) ? 0 : 1) + (plan_.flushes ? 1 : 0);
-    return times * plan_.launches * blocks_[i].tensors;
+    const int each =
+        (is_here(i) ? 0 : plan_.gather_launches) + (plan_.flushes ? plan_.send_launches : 0);
+    return each * blocks_[i].tensors;
   }
 
   void add_block(const WovenBlock& block, int launches) {

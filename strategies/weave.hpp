@@ -33,7 +33,8 @@ struct GatherPlan {
   double fetch_bytes = 0;      // of an element of the whole
   Bytes held;                  // of a gathered element
   int ahead = 1;               // blocks that are gathered ahead of the one that computes
-  int launches = 0;            // that a gather takes for each tensor, and so does sending gradients
+  int gather_launches = 0;     // of a gather, for each tensor
+  int send_launches = 0;       // of sending gradients, for each tensor
   bool first_is_here = false;  // the first block has been gathered before
   bool all_are_here = false;   // all have
   bool keeps_last = false;     // the last block stays gathered

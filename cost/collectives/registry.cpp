@@ -1,9 +1,13 @@
 // The algorithms known by name, and the choice among them.
+#include <algorithm>
 #include <array>
 #include <cassert>
+#include <exception>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 
+#include "cost/collective_curve.hpp"
 #include "cost/collectives/algorithms.hpp"
 
 namespace tsim::cost {
@@ -69,8 +73,6 @@ class Choice {
  public:
   explicit Choice(Router& router) : router_(router) {}
 
-  bool made() const { return best.has_value(); }
-
   /// Tries one algorithm in all regimes that it has.
   void consider(const Row& row, const Request& request) {
     for (const Regime* regime : regimes_for(router_.topology().tuning, row.op, row.name)) {
@@ -91,21 +93,59 @@ class Choice {
   Seconds time_{};
 };
 
-/// Leaves out algorithms that the devices cannot run, unless there is no other.
-CollectivePlan fastest(const Request& request, Router& router) {
-  Choice choice(router);
+/// The lines of one algorithm, one for each regime that it has. A plan's transfers and its busiest
+/// channels grow with the payload, so two payloads tell the line.
+std::vector<CollectiveCurve::Line> lines_of(const Row& row, Request request, Router& router) {
+  constexpr double kProbe = 1099511627776.0;  // 2^40 bytes: latencies are nothing beside that
+  std::vector<CollectiveCurve::Line> lines;
+  for (const Regime* own : regimes_for(router.topology().tuning, row.op, row.name)) {
+    Regime regime = *own;
+    regime.least = {};  // set again below: with it the time is no line
+    const auto time = [&](double payload) {
+      request.payload = payload;
+      Draft draft(regime, router);
+      row.plan(request, draft);
+      draft.finish(payload);
+      return draft.time();
+    };
+    const Seconds fixed = time(0);
+    lines.push_back({own->least, fixed, (time(kProbe) - fixed).value / kProbe});
+  }
+  return lines;
+}
+
+/// What `consider` does, for each algorithm that libraries choose from. Leaves out those that the
+/// devices cannot run, unless there is no other.
+template <class Consider>
+void for_each_chosen(CollectiveOp op, const Consider& consider) {
+  bool any = false;
   std::exception_ptr reason;
   for (const Row& row : kAlgorithms) {
-    if (row.op != request.op || !row.chosen) { continue; }
+    if (row.op != op || !row.chosen) { continue; }
     try {
-      choice.consider(row, request);
+      consider(row);
+      any = true;
     } catch (const std::invalid_argument&) {
     } catch (const Unreachable&) {
       if (!reason) { reason = std::current_exception(); }
     }
   }
-  if (!choice.made()) { std::rethrow_exception(reason); }
+  if (!any) { std::rethrow_exception(reason); }
+}
+
+CollectivePlan fastest(const Request& request, Router& router) {
+  Choice choice(router);
+  for_each_chosen(request.op, [&](const Row& row) { choice.consider(row, request); });
   return *std::move(choice.best);
+}
+
+const Row& row_named(CollectiveOp op, std::string_view algorithm) {
+  const bool choose = algorithm == "auto";
+  const auto* const row = std::ranges::find_if(kAlgorithms, [&](const Row& r) {
+    return r.op == op && (choose ? r.chosen : r.name == algorithm);
+  });
+  if (row == kAlgorithms.end()) { throw unknown(op, algorithm); }
+  return *row;
 }
 
 }  // namespace
@@ -137,16 +177,37 @@ CollectivePlan plan_collective(CollectiveOp op, std::string_view algorithm,
                                std::span<const int> devices, Bytes payload, Router& router) {
   assert(!devices.empty() && payload.value >= 0);
   const Request request{op, devices, to_double(payload)};
-  const bool choose = algorithm == "auto";
-  const auto row = std::ranges::find_if(kAlgorithms, [&](const Row& r) {
-    return r.op == op && (choose ? r.chosen : r.name == algorithm);
-  });
-  if (row == kAlgorithms.end()) { throw unknown(op, algorithm); }
-  if (devices.size() == 1) { return {std::string(row->name), {}, {}, {}}; }
-  if (choose) { return fastest(request, router); }
+  const Row& row = row_named(op, algorithm);
+  if (devices.size() == 1) { return {std::string(row.name), {}, {}, {}}; }
+  if (algorithm == "auto") { return fastest(request, router); }
   Choice choice(router);
-  choice.consider(*row, request);
+  choice.consider(row, request);
   return *std::move(choice.best);
+}
+
+CollectiveCurve collective_curve(CollectiveOp op, std::string_view algorithm,
+                                 std::span<const int> devices, Router& router) {
+  assert(!devices.empty());
+  const Row& row = row_named(op, algorithm);
+  if (devices.size() == 1) { return {}; }
+  const Request request{op, devices, 0};
+  if (algorithm != "auto") { return {lines_of(row, request, router)}; }
+  CollectiveCurve curve;
+  for_each_chosen(op, [&](const Row& chosen) {
+    const std::vector<CollectiveCurve::Line> lines = lines_of(chosen, request, router);
+    curve.lines.insert(curve.lines.end(), lines.begin(), lines.end());
+  });
+  return curve;
+}
+
+Seconds time_at(const CollectiveCurve& curve, Bytes payload) {
+  if (curve.lines.empty()) { return {}; }
+  const double size = to_double(payload);
+  double best = std::numeric_limits<double>::infinity();
+  for (const CollectiveCurve::Line& line : curve.lines) {
+    best = std::min(best, std::max(line.least.value, line.fixed.value + size * line.per_byte));
+  }
+  return {best};
 }
 
 CollectivePlan plan_all_to_all(std::span<const int> devices, std::span<const double> bytes,

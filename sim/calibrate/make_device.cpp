@@ -22,7 +22,8 @@ bool is_shared(PointKind kind) {
     case PointKind::memcpy:
     case PointKind::launch:
     case PointKind::collective:
-    case PointKind::overlap: return true;
+    case PointKind::overlap:
+    case PointKind::pair: return true;
     default: return false;
   }
 }

@@ -52,6 +52,7 @@ const std::vector<Form>& forms() {
         {"RANKS"},
         {"BYTES"}}},
       {"overlap", {{"M"}, {"N"}, {"K"}, {"RANKS"}, {"BYTES"}}},
+      {"pair", {{"FROM"}, {"TO"}, {"BYTES"}}},
   };
   return all;
 }
@@ -254,6 +255,12 @@ void add_overlaps(std::vector<std::string>& lines, int gpus) {
 void add_copies(std::vector<std::string>& lines, int gpus) {
   std::vector<const char*> ways{"h2d", "d2h", "d2d"};
   if (gpus > 1) { ways.insert(ways.end(), {"p2p", "p2p_both"}); }
+  for (int from = 1; from <= gpus; ++from) {
+    for (int to = 1; to <= gpus; ++to) {
+      if (from == to) { continue; }
+      add(lines, {"pair", text_of(from), text_of(to), text_of(1 << 26)});
+    }
+  }
   for (const char* const way : ways) {
     for (std::int64_t bytes = 1 << 16; bytes <= (1 << 28); bytes *= 16) {
       add(lines, {"memcpy", way, text_of(bytes)});

@@ -10,8 +10,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// The scenario that is varied, as --set changes it.
-sim::SweepSpec spec_of(const AdviseOptions& o) {
+/// The scenario that is varied, but for its precision.
+sim::Json scenario_of(const AdviseOptions& o) {
   sim::Json scenario;
   scenario["name"] = o.model + " on " + o.cluster;
   scenario["model"] = o.model;
@@ -20,7 +20,13 @@ sim::SweepSpec spec_of(const AdviseOptions& o) {
   scenario["cluster"] = {{"base", o.cluster}};
   if (o.nodes > 0) { scenario["cluster"]["nodes"] = o.nodes; }
   scenario["strategy"] = {{"flash_attention", true}};
-  scenario["precision"] = {{"compute", "bf16"}, {"gradient", "fp32"}};
+  return scenario;
+}
+
+/// As --set changes it.
+sim::SweepSpec spec_of(const AdviseOptions& o) {
+  sim::Json scenario = scenario_of(o);
+  scenario["precision"] = sim::usual_precision(scenario, "the flags");
   // More answers than are asked for: events may put them in another order.
   constexpr std::int64_t kSpare = 2;
   sim::Json document{{"scenario", scenario},

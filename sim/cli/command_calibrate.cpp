@@ -105,7 +105,9 @@ namespace {
 int list_work(const CalibrateOptions& options, std::ostream& out) {
   std::vector<sim::Report> reports;
   reports.reserve(options.scenarios.size());
-  for (const fs::path& path : options.scenarios) { reports.push_back(prediction_of(path).report); }
+  for (const fs::path& path : options.scenarios) {
+    reports.push_back(prediction_of(path, options.settings).report);
+  }
   const std::vector<calibrate::Wanted> wanted = calibrate::wanted_work(reports);
   double done = 0;
   int next = 0;
@@ -131,7 +133,9 @@ int list_work(const CalibrateOptions& options, std::ostream& out) {
 std::vector<std::string> wanted_lines(const CalibrateOptions& options) {
   if (options.scenarios.empty()) { return calibrate::cpu_work(); }
   std::vector<sim::Report> reports;
-  for (const fs::path& path : options.scenarios) { reports.push_back(prediction_of(path).report); }
+  for (const fs::path& path : options.scenarios) {
+    reports.push_back(prediction_of(path, options.settings).report);
+  }
   std::vector<std::string> lines;
   for (const calibrate::Wanted& one : calibrate::wanted_work(reports)) {
     lines.push_back(one.line);

@@ -85,22 +85,32 @@ void tell_speed(const sim::SweepReport& r, std::ostream& err) {
 
 extern "C" void on_interrupt(int /*signal*/) { sim::stop_requested = 1; }
 
-int show(const SweepOptions& o, std::ostream& out) {
-  const sim::Database database{std::filesystem::path(o.words[1])};
-  const std::int64_t top = o.top.value_or(10);
-  std::string sql = "SELECT * FROM configuration c WHERE fits";
+/// The rows that are asked for, best first.
+std::string rows_sql(const SweepOptions& o) {
+  std::string sql = "SELECT * FROM configuration WHERE fits";
   for (const std::string& where : o.where) { sql += " AND (" + where + ")"; }
   if (o.pareto) {
-    sql +=
-        " AND NOT EXISTS (SELECT 1 FROM configuration d WHERE d.fits AND d.step <= c.step AND "
-        "d.memory <= c.memory AND (d.step < c.step OR d.memory < c.memory))";
+    // In the order of steps, a row is beaten when one before it takes no more memory.
+    sql =
+        "WITH fitting AS (" + sql +
+        "), ranked AS (SELECT point AS of, memory AS own, min(memory) OVER (ORDER BY step, memory, "
+        "point ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS least FROM fitting) "
+        "SELECT fitting.* FROM fitting JOIN ranked ON of = point "
+        "WHERE least IS NULL OR own < least";
   }
-  sql += " ORDER BY coalesce(event_step, step), point";
+  return sql + " ORDER BY coalesce(event_step, step), point";
+}
+
+int show(const SweepOptions& o, std::ostream& out) {
+  const sim::Database database{std::filesystem::path(o.words[1])};
+  const std::string sql = rows_sql(o);
+  const sim::Rows rows = database.query(sql + " LIMIT " + std::to_string(o.top.value_or(10)));
   if (!o.csv.empty()) {
-    const sim::Rows all = database.query(sql);
-    write_file(o.csv, [&](std::ostream& file) { print_rows_csv(all, file); });
+    write_file(o.csv, [&](std::ostream& file) {
+      database.query(
+          sql, [&file](const std::vector<std::string>& cells) { print_csv_line(cells, file); });
+    });
   }
-  const sim::Rows rows = database.query(sql + " LIMIT " + std::to_string(top));
   (o.json ? print_rows_json : print_rows_text)(rows, out);
   return rows.rows.empty() ? kNoAnswer : 0;
 }
@@ -156,7 +166,9 @@ int search(const sim::SweepSpec& spec, const SweepOptions& o, std::ostream& out,
 
 }  // namespace
 
-int sweep_command(const SweepOptions& o, std::ostream& out, std::ostream& err) {
+namespace {
+
+int dispatch(const SweepOptions& o, std::ostream& out, std::ostream& err) {
   if (!o.words.empty() && o.words[0] == "show") {
     if (o.words.size() == 2) { return show(o, out); }
     throw sim::InputErrors(
@@ -176,6 +188,17 @@ int sweep_command(const SweepOptions& o, std::ostream& out, std::ostream& err) {
   }
   if (o.dry_run) { return dry_run(spec, out); }
   return search(spec, o, out, err);
+}
+
+}  // namespace
+
+int sweep_command(const SweepOptions& o, std::ostream& out, std::ostream& err) {
+  try {
+    return dispatch(o, out, err);
+  } catch (const sim::WrongDatabase& error) {
+    err << "tsim: " << error.what() << "\n";
+    return kWrongInput;
+  }
 }
 
 }  // namespace tsim::cli

@@ -136,6 +136,7 @@ struct CalibrateOptions {
   std::filesystem::path check;     // a scenario that is compared with a stack; empty: none
   std::filesystem::path measured;  // what was measured of it elsewhere; empty: nothing
   std::string device;              // "cpu", "cuda": time this machine; empty: nothing is timed
+  std::vector<Setting> settings;   // of the scenario to check
   std::string budget = "60 s";
   bool operator==(const CalibrateOptions&) const = default;
 };

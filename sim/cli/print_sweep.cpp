@@ -227,24 +227,20 @@ void print_rows_json(const sim::Rows& rows, std::ostream& out) {
   out << list.dump(2) << "\n";
 }
 
-void print_rows_csv(const sim::Rows& rows, std::ostream& out) {
-  const auto line = [&out](const std::vector<std::string>& cells) {
-    const char* separator = "";
-    for (const std::string& cell : cells) {
-      out << separator;
-      if (cell.find_first_of(",\"\n") == std::string::npos) {
-        out << cell;
-      } else {
-        out << '"';
-        for (const char c : cell) { out << (c == '"' ? "\"\"" : std::string(1, c)); }
-        out << '"';
-      }
-      separator = ",";
+void print_csv_line(const std::vector<std::string>& cells, std::ostream& out) {
+  const char* separator = "";
+  for (const std::string& cell : cells) {
+    out << separator;
+    if (cell.find_first_of(",\"\n") == std::string::npos) {
+      out << cell;
+    } else {
+      out << '"';
+      for (const char c : cell) { out << (c == '"' ? "\"\"" : std::string(1, c)); }
+      out << '"';
     }
-    out << "\n";
-  };
-  line(rows.columns);
-  for (const auto& row : rows.rows) { line(row); }
+    separator = ",";
+  }
+  out << "\n";
 }
 
 void print_sweep_csv(const sim::SweepSpec& spec, const sim::SweepReport& report,
@@ -275,7 +271,8 @@ void print_sweep_csv(const sim::SweepSpec& spec, const sim::SweepReport& report,
       row.push_back(nlohmann::json(sim::shown(spec.goals[g], j.answer.goals[g])).dump());
     }
   }
-  print_rows_csv(rows, out);
+  print_csv_line(rows.columns, out);
+  for (const auto& row : rows.rows) { print_csv_line(row, out); }
 }
 
 void print_tornado(const sim::Tornado& tornado, bool json, std::ostream& out) {

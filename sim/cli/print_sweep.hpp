@@ -28,7 +28,7 @@ void print_removed(const sim::Counts& counts, std::ostream& out);
 
 void print_rows_text(const sim::Rows& rows, std::ostream& out);
 void print_rows_json(const sim::Rows& rows, std::ostream& out);
-void print_rows_csv(const sim::Rows& rows, std::ostream& out);
+void print_csv_line(const std::vector<std::string>& cells, std::ostream& out);
 
 void print_tornado(const sim::Tornado& tornado, bool json, std::ostream& out);
 

@@ -5,8 +5,8 @@
 
 #include "cost/kernel_subject.hpp"
 #include "strategies/block_chain.hpp"
+#include "strategies/block_plan.hpp"
 #include "strategies/memory.hpp"
-#include "strategies/tensor/shard_block.hpp"
 
 namespace tsim::sim {
 namespace {
@@ -50,7 +50,7 @@ void add_block(const models::Block& block, const strategies::TensorSplit& split,
                Gathered& out) {
   const strategies::Strategy& strategy = s.strategy;
   const models::BlockKernels kernels =
-      models::kernels(strategies::shard_block(block.graph, split).graph, strategy.fusion);
+      models::kernels(strategies::split_block(block, split, strategy).graph, strategy.fusion);
   const double runs = static_cast<double>(micro_batches(s)) * block.count;
   out.add(kernels.forward, runs);
   if (!s.workload.training) { return; }

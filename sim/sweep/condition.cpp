@@ -188,7 +188,7 @@ Condition Condition::read(std::string_view text, const Names& names, const std::
 
 double Condition::value(std::span<const double> slots) const {
   constexpr std::size_t kStack = 256;  // deeper than any expression that was read
-  std::array<double, kStack> stack{};
+  std::array<double, kStack> stack;    // not filled: that would take longer than the rest
   std::size_t top = 0;
   for (const Token& token : tokens_) {
     switch (token.kind) {

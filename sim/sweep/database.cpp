@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "sim/sweep/space.hpp"
+#include "sim/sweep/statement.hpp"
 
 namespace tsim::sim {
 namespace {
@@ -25,45 +26,6 @@ std::string sql_text(std::string_view text) {
   for (const char c : text) { quoted += c == '\'' ? std::string("''") : std::string(1, c); }
   return quoted + "'";
 }
-
-/// A statement and its end.
-class Statement {
- public:
-  Statement(sqlite3* db, const std::string& sql) : db_(db) {
-    if (sqlite3_prepare_v2(db, sql.c_str(), -1, &statement_, nullptr) != SQLITE_OK) { fail(); }
-  }
-  ~Statement() { sqlite3_finalize(statement_); }
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
-
-  void bind(int at, std::int64_t value) { sqlite3_bind_int64(statement_, at, value); }
-  void bind(int at, double value) { sqlite3_bind_double(statement_, at, value); }
-  void bind(int at, std::string_view text) {
-    sqlite3_bind_text(statement_, at, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
-  }
-  /// Whether there is a row.
-  bool step() {
-    const int result = sqlite3_step(statement_);
-    if (result != SQLITE_ROW && result != SQLITE_DONE) { fail(); }
-    return result == SQLITE_ROW;
-  }
-  void reset() { sqlite3_reset(statement_); }
-  int columns() const { return sqlite3_column_count(statement_); }
-  std::string name(int column) const { return sqlite3_column_name(statement_, column); }
-  std::int64_t number(int column) const { return sqlite3_column_int64(statement_, column); }
-  double real(int column) const { return sqlite3_column_double(statement_, column); }
-  bool empty(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
-  std::string text(int column) const {
-    const unsigned char* const text = sqlite3_column_text(statement_, column);
-    return text == nullptr ? std::string() : reinterpret_cast<const char*>(text);
-  }
-  bool reads_only() const { return sqlite3_stmt_readonly(statement_) != 0; }
-
- private:
-  [[noreturn]] void fail() const { throw DatabaseError(sqlite3_errmsg(db_)); }
-  sqlite3* db_;
-  sqlite3_stmt* statement_ = nullptr;
-};
 
 void bind_field(Statement& row, int at, Field field, std::int64_t value) {
   if (field == Field::schedule) {
@@ -148,18 +110,18 @@ Database::Database(const std::filesystem::path& path, const SweepSpec& spec,
 
 Database::Database(const std::filesystem::path& path) : path_(path) {
   std::error_code missing;
-  if (!std::filesystem::is_regular_file(path, missing)) { fail("no such file"); }
+  if (!std::filesystem::is_regular_file(path, missing)) {
+    throw WrongDatabase(path.string() + ": no such file");
+  }
   open(SQLITE_OPEN_READWRITE);
   try {
     Statement id(db_, "PRAGMA application_id");
     if (!id.step() || id.number(0) != kApplication) {
-      fail("found another database, expected one that `tsim sweep --db` wrote");
+      throw DatabaseError("found another database, expected one that `tsim sweep --db` wrote");
     }
   } catch (const DatabaseError& error) {
-    const std::string what = error.what();
     sqlite3_close(db_);
-    if (what.starts_with(path_.string())) { throw; }
-    fail(what);
+    throw WrongDatabase(path.string() + ": " + error.what());
   }
 }
 
@@ -200,7 +162,7 @@ void Database::check(const SweepSpec& spec, std::string_view version) const {
       const std::string found = meta.text(1);
       const auto differ = [&](const std::string& expected, const char* what) {
         if (found == expected) { return; }
-        throw DatabaseError("found the results of another " + std::string(what) +
+        throw WrongDatabase("found the results of another " + std::string(what) +
                             ", expected those of this one; hint: another file, or delete it");
       };
       if (key == "schema") { differ(std::to_string(kSchema), "version of the tables"); }
@@ -208,7 +170,10 @@ void Database::check(const SweepSpec& spec, std::string_view version) const {
       if (key == "spec") { differ(spec.document.dump(), "spec"); }
       if (key == "scenario") { differ(spec.scenario.dump(), "scenario"); }
     }
-  } catch (const DatabaseError& error) { fail(error.what()); }
+  } catch (const DatabaseError& error) {
+    if (sqlite3_errcode(db_) == SQLITE_BUSY) { fail(error.what()); }
+    throw WrongDatabase(path_.string() + ": " + error.what());
+  }
 }
 
 std::vector<std::int64_t> Database::parts() const {
@@ -317,10 +282,10 @@ std::optional<Simulated> Database::simulated(std::uint64_t point) const {
   return Simulated{select.real(0), select.number(1), select.number(2) != 0, select.text(3)};
 }
 
-std::vector<Answer> Database::best(const SweepSpec& spec, std::size_t count) const {
+void Database::best(const SweepSpec& spec, std::size_t count,
+                    const std::function<void(Answer answer)>& take) const {
   const Goal goal = spec.goals.front();
   const std::string column = goal == Goal::step_time ? "step" : std::string(name_of(goal));
-  std::vector<Answer> answers;
   std::string sql = "SELECT point";
   for (const FieldEntry& f : fields()) { sql += ", " + quoted(std::string(f.name)); }
   for (const char* name : kEstimateColumns) { sql += ", " + quoted(name); }
@@ -356,9 +321,8 @@ std::vector<Answer> Database::best(const SweepSpec& spec, std::size_t count) con
     }
     e.memory = select.number(at++);
     for (const Goal g : spec.goals) { a.goals.push_back(shown(g, select.real(at++))); }
-    answers.push_back(std::move(a));
+    take(std::move(a));
   }
-  return answers;
 }
 
 std::string Database::spec_text() const {
@@ -366,18 +330,40 @@ std::string Database::spec_text() const {
   return select.step() ? select.text(0) : std::string();
 }
 
-Rows Database::query(const std::string& sql) const {
+void Database::query(const std::string& sql,
+                     const std::function<void(const std::vector<std::string>&)>& take) const {
+  std::optional<Statement> select;
   try {
-    Statement select(db_, sql);
-    if (!select.reads_only()) { throw DatabaseError("only what reads is run"); }
-    Rows rows;
-    for (int c = 0; c < select.columns(); ++c) { rows.columns.push_back(select.name(c)); }
-    while (select.step()) {
-      auto& row = rows.rows.emplace_back();
-      for (int c = 0; c < select.columns(); ++c) { row.push_back(select.text(c)); }
+    select.emplace(db_, sql);
+    if (!select->reads_only()) { throw DatabaseError("only what reads is run"); }
+  } catch (const DatabaseError& error) {
+    throw WrongDatabase(path_.string() + ": " + error.what());
+  }
+  std::vector<std::string> cells;
+  for (int c = 0; c < select->columns(); ++c) { cells.push_back(select->name(c)); }
+  take(cells);
+  try {
+    while (select->step()) {
+      for (int c = 0; c < select->columns(); ++c) {
+        cells[static_cast<std::size_t>(c)] = select->text(c);
+      }
+      take(cells);
     }
-    return rows;
   } catch (const DatabaseError& error) { fail(error.what()); }
+}
+
+Rows Database::query(const std::string& sql) const {
+  Rows rows;
+  bool names = true;
+  query(sql, [&](const std::vector<std::string>& cells) {
+    if (names) {
+      rows.columns = cells;
+    } else {
+      rows.rows.push_back(cells);
+    }
+    names = false;
+  });
+  return rows;
 }
 
 }  // namespace tsim::sim

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -23,6 +24,11 @@ struct DatabaseError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The file or an SQL text is not what it should be.
+struct WrongDatabase : DatabaseError {
+  using DatabaseError::DatabaseError;
+};
+
 /// Rows of an SQL query, as text; NULL is empty.
 struct Rows {
   std::vector<std::string> columns;
@@ -34,7 +40,7 @@ inline constexpr int kSchema = 1;
 
 class Database {
  public:
-  /// Opens or creates the file for `spec`. Throws DatabaseError when it is another thing than a
+  /// Opens or creates the file for `spec`. Throws WrongDatabase when it is another thing than a
   /// search's results, or another search's or version's.
   Database(const std::filesystem::path& path, const SweepSpec& spec, std::string_view version);
   /// Opens one to be read.
@@ -50,13 +56,17 @@ class Database {
   void add(std::int64_t part, const Outcome& outcome, const SweepSpec& spec);
   /// What the event tier says of a point.
   void add(std::uint64_t point, const Simulated& simulated);
-  /// The best points in the analytic tier that fit, by the first goal.
-  std::vector<Answer> best(const SweepSpec& spec, std::size_t count) const;
+  /// The best points in the analytic tier that fit, by the first goal; all for a count of 0.
+  void best(const SweepSpec& spec, std::size_t count,
+            const std::function<void(Answer answer)>& take) const;
   std::optional<Simulated> simulated(std::uint64_t point) const;
 
   std::string spec_text() const;
-  /// SELECT ... over `configuration`; wrong SQL is a DatabaseError with SQLite's reason.
+  /// SELECT ... over `configuration`; wrong SQL is a WrongDatabase with SQLite's reason.
   Rows query(const std::string& sql) const;
+  /// The same row by row, the names of the columns first.
+  void query(const std::string& sql,
+             const std::function<void(const std::vector<std::string>&)>& take) const;
 
  private:
   void run(const std::string& sql) const;

@@ -80,28 +80,27 @@ struct Estimator::Pipeline {
   std::vector<Shares> shares;
 };
 
-/// Collectives over one group, by size.
+/// Collectives over one group.
 class Estimator::GroupTimes {
  public:
   explicit GroupTimes(std::vector<int> devices) : devices_(std::move(devices)) {}
   double time(strategies::CollectiveTimes& times, const Strategy& s, CollectiveOp op, Bytes size) {
-    auto& known =
-        known_[op == CollectiveOp::all_reduce ? 0 : (op == CollectiveOp::all_gather ? 1 : 2)];
-    const auto [at, added] = known.try_emplace(size.value, 0.0);
-    if (added) { at->second = times.time(s, op, devices_, size).value; }
-    return at->second;
+    const auto*& curve =
+        curves_[op == CollectiveOp::all_reduce ? 0 : (op == CollectiveOp::all_gather ? 1 : 2)];
+    if (curve == nullptr) { curve = &times.curve(s, op, devices_); }
+    return time_at(*curve, size).value;
   }
 
  private:
   std::vector<int> devices_;
-  std::array<std::unordered_map<std::int64_t, double>, 3> known_;
+  std::array<const cost::CollectiveCurve*, 3> curves_{};
 };
 
 Estimator::Estimator(Scenario scenario)
     : scenario_(std::move(scenario)),
       plain_(is_plain(scenario_)),
       router_(scenario_.cluster.topology),
-      times_(scenario_.cluster.topology, router_) {}
+      times_(router_) {}
 
 Estimator::~Estimator() = default;
 
@@ -236,19 +235,16 @@ double Estimator::transfers(const Choice& c, const Pipeline& p) {
   const Strategy& s = scenario_.strategy;
   const std::int64_t cut = cuts_messages(s) ? s.tensor : 1;
   const strategies::Layout layout(s);
-  const auto message = [&](int from, int to, std::int64_t size) {
-    const std::uint64_t key = (static_cast<std::uint64_t>(from) << 44U) ^
-                              (static_cast<std::uint64_t>(to) << 24U) ^
-                              (static_cast<std::uint64_t>(size) * 0x9E3779B97F4A7C15ULL);
-    const auto [at, added] = messages_.try_emplace(key, 0.0);
-    if (added) {
-      at->second = times_.time(s, CollectiveOp::send_recv, {from, to}, Bytes{size}).value;
-    }
-    return at->second;
+  const auto message = [&](int from, int to, Bytes size) {
+    const std::uint64_t key = (static_cast<std::uint64_t>(from) << 32U) |
+                              static_cast<std::uint64_t>(static_cast<std::uint32_t>(to));
+    const auto*& curve = messages_[key];
+    if (curve == nullptr) { curve = &times_.curve(s, CollectiveOp::send_recv, {from, to}); }
+    return time_at(*curve, size).value;
   };
   double sum = 0;
   for (const StageRun& run : p.runs) {
-    const std::int64_t size = ((*run.chunks.front())[PartSize::output] + cut - 1) / cut;
+    const Bytes size{((*run.chunks.front())[PartSize::output] + cut - 1) / cut};
     for (int stage = run.first; stage < run.first + run.count; ++stage) {
       if (stage + 1 == c[Field::pipeline]) { break; }
       const int here = layout.rank({0, 0, stage});

@@ -84,7 +84,7 @@ class Estimator {
   PartTable* table_ = nullptr;
   std::unique_ptr<Pipeline> pipeline_;
   std::map<std::array<std::int64_t, 4>, bool> regular_;
-  std::unordered_map<std::uint64_t, double> messages_;  // between two devices
+  std::unordered_map<std::uint64_t, const cost::CollectiveCurve*> messages_;  // by two devices
   std::map<std::array<std::int64_t, 4>, std::unique_ptr<GroupTimes>> groups_;
   GroupTimes* group_ = nullptr;
 };

@@ -41,8 +41,14 @@ std::string megatron_arguments(const Scenario& s, std::vector<std::string>& unst
   flag(t.recompute == Recompute::selective, "--recompute-granularity selective");
   flag(t.recompute == Recompute::full,
        "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
-  flag(t.zero.stage == 1 || t.zero.stage == 2, "--use-distributed-optimizer");
-  flag(t.zero.stage == 3, "--use-torch-fsdp2");
+  flag(t.zero.stage >= 1, "--use-distributed-optimizer");
+  flag(t.zero.stage == 2,
+       "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads "
+       "--no-gradient-accumulation-fusion --ckpt-format fsdp_dtensor");
+  flag(t.zero.stage == 3,
+       "--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params "
+       "--no-gradient-accumulation-fusion --ckpt-format fsdp_dtensor");
+  flag(t.overlap_tensor && t.sequence_parallel && t.tensor > 1, "--tp-comm-overlap");
   flag(t.overlap_gradients && t.data > 1, "--overlap-grad-reduce");
   flag(t.overlap_parameters, "--overlap-param-gather");
   flag(t.flash_attention, "--use-flash-attn");
@@ -51,7 +57,13 @@ std::string megatron_arguments(const Scenario& s, std::vector<std::string>& unst
   if (t.pipeline > 1 && t.schedule != "1f1b" && t.schedule != "interleaved") {
     unstated.push_back("schedule " + t.schedule);
   }
-  if (t.zero.stage == 2) { unstated.emplace_back("ZeRO-2: gradients stay whole"); }
+  if (t.zero.stage >= 2 && t.pipeline > 1) {
+    unstated.emplace_back("ZeRO-" + std::to_string(t.zero.stage) +
+                          " in a pipeline: Megatron-FSDP runs without one");
+  }
+  if (t.overlap_tensor && t.tensor > 1 && !t.sequence_parallel) {
+    unstated.emplace_back("overlap_tensor: --tp-comm-overlap needs --sequence-parallel");
+  }
   return out.str() + "\n";
 }
 
@@ -81,6 +93,10 @@ std::string deepspeed_json(const Scenario& s, std::vector<std::string>& unstated
     unstated.push_back("pipeline " + std::to_string(t.pipeline) +
                        ": PipelineModule(num_stages=" + std::to_string(t.pipeline) + ")");
   }
+  if (t.zero.stage >= 2 && t.pipeline > 1) {
+    unstated.emplace_back("ZeRO-" + std::to_string(t.zero.stage) +
+                          " in a pipeline: DeepSpeed's takes ZeRO-1 at most");
+  }
   if (t.chunks > 1) { unstated.emplace_back("interleaving: DeepSpeed's pipeline has none"); }
   if (t.recompute == Recompute::selective) {
     unstated.emplace_back("selective recomputation: the model's own");
@@ -104,7 +120,12 @@ std::string torchtitan_toml(const Scenario& s, std::vector<std::string>& unstate
     out << "pipeline_parallel_schedule = \""
         << (t.chunks > 1 ? "Interleaved1F1B" : (t.schedule == "gpipe" ? "GPipe" : "1F1B"))
         << "\"\npipeline_parallel_microbatch_size = " << s.workload.micro_batch << "\n";
+    if (t.chunks > 1) {
+      out << "pipeline_parallel_layers_per_stage = "
+          << layer_count(s.model) / (std::int64_t{t.pipeline} * t.chunks) << "\n";
+    }
   }
+  if (t.overlap_tensor && t.tensor > 1) { out << "enable_async_tensor_parallel = true\n"; }
   out << "fsdp_reshard_after_forward = \"" << (t.zero.stage == 3 ? "always" : "never")
       << "\"\n\n[activation_checkpoint]\nmode = \""
       << (t.recompute == Recompute::full        ? "full"

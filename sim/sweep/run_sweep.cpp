@@ -19,8 +19,7 @@ volatile std::sig_atomic_t stop_requested = 0;
 
 namespace {
 
-constexpr std::uint64_t kPart = 1U << 15U;  // points that are handed out at once
-constexpr std::int64_t kProbe = 4096;       // random points before a search that passes others over
+constexpr std::int64_t kProbe = 4096;  // random points before a search that passes others over
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -107,9 +106,9 @@ class SweepRunner {
     for (const std::int64_t part : database_->parts()) { done_.insert(part); }
     report_.counts = database_->counts();
     report_.kept = report_.counts.points;
-    const bool front = spec_.goals.size() > 1;
-    const std::size_t count = front ? 0 : static_cast<std::size_t>(spec_.top);
-    for (Answer& a : database_->best(spec_, count)) { best_.add(std::move(a)); }
+    const bool all = spec_.goals.size() > 1 || spec_.apart;
+    const std::size_t count = all ? 0 : static_cast<std::size_t>(spec_.top);
+    database_->best(spec_, count, [this](Answer a) { best_.add(std::move(a)); });
   }
 
   /// A first limit, so that parts that are far from it are passed over from the start.
@@ -126,11 +125,11 @@ class SweepRunner {
   }
 
   std::optional<std::string> next_part() {
-    for (; part_ * kPart < total() && stop_requested == 0; ++part_) {
+    for (; part_ * run_.part < total() && stop_requested == 0; ++part_) {
       if (done_.contains(static_cast<std::int64_t>(part_))) { continue; }
       Request r;
-      r.first = part_ * kPart;
-      r.last = std::min(total(), r.first + kPart);
+      r.first = part_ * run_.part;
+      r.last = std::min(total(), r.first + run_.part);
       if (spec_.search == Search::random) {
         r.points.assign(points_.begin() + static_cast<std::ptrdiff_t>(r.first),
                         points_.begin() + static_cast<std::ptrdiff_t>(r.last));
@@ -178,7 +177,9 @@ class SweepRunner {
     Outcome outcome = unpacked_outcome(reply);
     report_.counts.add(outcome.counts);
     for (Answer& a : outcome.best) { best_.add(std::move(a)); }
-    if (database_) { database_->add(static_cast<std::int64_t>(r.first / kPart), outcome, spec_); }
+    if (database_) {
+      database_->add(static_cast<std::int64_t>(r.first / run_.part), outcome, spec_);
+    }
     tell();
   }
 

@@ -39,9 +39,11 @@ struct Progress {
 
 struct SweepRun {
   int jobs = 1;
-  std::filesystem::path database;  // empty: none
-  std::string version;             // of the program, kept there
-  std::function<void(const Progress&)> progress;
+  std::filesystem::path database;                 // empty: none
+  std::string version;                            // of the program, kept there
+  std::function<void(const Progress&)> progress;  // after each part
+  std::uint64_t part = std::uint64_t{1} << 15U;   // points that are handed out at once; the same
+                                                  // for all runs with one database
 };
 
 /// Set by a signal handler: no more parts are handed out.

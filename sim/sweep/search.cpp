@@ -32,6 +32,18 @@ std::array<std::int64_t, 4> degrees(const Answer& answer) {
 
 double slot(std::int64_t number) { return static_cast<double>(number); }
 
+/// In the order of Searcher::Rule.
+constexpr std::array kRules{"limits: more devices",
+                            "tensor*context*pipeline*data is not the devices",
+                            "tensor does not divide the attention heads",
+                            "tensor does not divide ffn",
+                            "micro_batch*data does not divide global_batch",
+                            "more stages and chunks than layers",
+                            "stages and chunks do not divide the layers",
+                            "the schedule has another number of chunks",
+                            "does not fit in memory",
+                            "limits: step_time"};
+
 }  // namespace
 
 void Counts::add(const Counts& more) {
@@ -81,7 +93,14 @@ struct Searcher::Look {
   const std::function<void(const Answer&)>& each;
 };
 
-Searcher::Searcher(const SweepSpec& spec) : spec_(spec), space_(spec) {
+Searcher::Searcher(const SweepSpec& spec) : spec_(spec), space_(spec), reaches_(spec) {
+  for (const char* rule : kRules) { removals_.reason(rule); }
+  for (const Axis& axis : spec_.axes) {
+    removals_.reason(axis.formula ? "/vary" + axis.pointer + ": " + axis.formula->text() +
+                                        " is no whole number"
+                                  : "/vary" + axis.pointer);
+  }
+  for (const Condition& where : spec_.where) { removals_.reason("where " + where.text()); }
   const auto axis = [&](Field field) {
     return std::ranges::find_if(spec_.axes, [field](const Axis& a) { return a.field == field; });
   };
@@ -107,26 +126,33 @@ const Setting& Searcher::setting(std::uint64_t point) {
   return setting_;
 }
 
-void Searcher::remove(const std::string& reason, Counts& counts, std::uint64_t points) {
-  counts.removed[reason] += points;
+/// Points of a setting that cannot be read.
+void Searcher::refuse(std::uint64_t points, Counts& counts) {
+  removals_.remove(removals_.reason(setting_.refusal), points);
+  counts.points += points;
 }
 
-/// The choice of a point; false where formulas or conditions remove it.
-bool Searcher::settle(std::uint64_t point, Choice& choice, Counts& counts) {
+/// The choice of the first of some points: 0, or how many of them formulas or conditions remove
+/// with it.
+std::uint64_t Searcher::settle(Span span, Choice& choice) {
+  const std::uint64_t point = span.point;
+  std::uint64_t rest = point;
   for (std::size_t a = spec_.axes.size(); a-- > 0;) {
     const Axis& axis = spec_.axes[a];
     const std::uint64_t count = axis.count();
-    const auto digit = static_cast<std::size_t>(point % count);
-    point /= count;
+    const auto digit = static_cast<std::size_t>(rest % count);
+    rest /= count;
     if (axis.field && !axis.formula) { choice[*axis.field] = axis.numbers[digit]; }
   }
   for (std::size_t f = 0; f < kFields; ++f) { slots_[f] = slot(choice.values[f]); }
-  for (const Axis& axis : spec_.axes) {
+  for (std::size_t a = 0; a < spec_.axes.size(); ++a) {
+    const Axis& axis = spec_.axes[a];
     if (!axis.formula) { continue; }
     const double value = axis.formula->value(slots_);
     if (!(value >= 1 && value <= 1e9) || value != std::floor(value)) {
-      remove("/vary" + axis.pointer + ": " + axis.formula->text() + " is no whole number", counts);
-      return false;
+      const std::uint64_t points = std::min(span.points, reaches_.of_formula(a, point));
+      removals_.remove(kRules.size() + a, points);
+      return points;
     }
     choice[*axis.field] = static_cast<std::int64_t>(value);
     slots_[static_cast<std::size_t>(*axis.field)] = value;
@@ -137,45 +163,43 @@ bool Searcher::settle(std::uint64_t point, Choice& choice, Counts& counts) {
       slot(c[Field::micro_batch] * c[Field::data]);
   slots_[kFields + static_cast<std::size_t>(Known::replicas)] =
       slot(c[Field::data] * c[Field::context]);
-  const auto broken = std::ranges::find_if(
-      spec_.where, [&](const Condition& where) { return !where.holds(slots_); });
-  if (broken == spec_.where.end()) { return true; }
-  remove("where " + broken->text(), counts);
-  return false;
+  for (std::size_t w = 0; w < spec_.where.size(); ++w) {
+    if (spec_.where[w].holds(slots_)) { continue; }
+    const std::uint64_t points = std::min(span.points, reaches_.of_condition(w, point));
+    removals_.remove(kRules.size() + spec_.axes.size() + w, points);
+    return points;
+  }
+  return 0;
+}
+
+bool Searcher::fails(bool broken, Rule rule) {
+  if (broken) { removals_.remove(static_cast<std::size_t>(rule)); }
+  return broken;
 }
 
 /// The rules that most points break, quickly, then all of them.
-bool Searcher::legal(const Choice& c, Counts& counts) {
+bool Searcher::legal(const Choice& c) {
   Estimator& estimator = *setting_.estimator;
   const Scenario& s = estimator.scenario();
-  const auto fails = [&](bool broken, const char* reason) {
-    if (broken) { remove(reason, counts); }
-    return broken;
-  };
   const std::int64_t t = c[Field::tensor];
   const std::int64_t layers = layer_count(s.model);
   const std::int64_t parts = c[Field::pipeline] * c[Field::chunks];
-  const bool over = spec_.most_devices > 0 && devices_ > spec_.most_devices;
-  if (fails(over, "limits: more devices") ||
-      fails(ranks(c) != devices_, "tensor*context*pipeline*data is not the devices") ||
-      fails(s.model.heads % t != 0, "tensor does not divide the attention heads") ||
-      fails(s.model.ffn % t != 0, "tensor does not divide ffn") ||
-      fails(c[Field::global_batch] % (c[Field::micro_batch] * c[Field::data]) != 0,
-            "micro_batch*data does not divide global_batch") ||
-      fails(parts > layers && schedule_of(c).placement != strategies::Placement::bidirectional,
-            "more stages and chunks than layers") ||
-      fails(s.strategy.split == strategies::LayerSplit::even && layers % parts != 0 &&
-                schedule_of(c).placement != strategies::Placement::bidirectional,
-            "stages and chunks do not divide the layers") ||
-      fails(schedule_of(c).chunks > 0 && c[Field::chunks] != schedule_of(c).chunks,
-            "the schedule has another number of chunks")) {
+  const strategies::Schedule& schedule = schedule_of(c);
+  const bool once = schedule.placement != strategies::Placement::bidirectional;
+  const bool even = s.strategy.split == strategies::LayerSplit::even;
+  if (fails(spec_.most_devices > 0 && devices_ > spec_.most_devices, Rule::most_devices) ||
+      fails(ranks(c) != devices_, Rule::ranks) || fails(s.model.heads % t != 0, Rule::heads) ||
+      fails(s.model.ffn % t != 0, Rule::ffn) ||
+      fails(c[Field::global_batch] % (c[Field::micro_batch] * c[Field::data]) != 0, Rule::batch) ||
+      fails(parts > layers && once, Rule::too_many_parts) ||
+      fails(even && layers % parts != 0 && once, Rule::uneven_parts) ||
+      fails(schedule.chunks > 0 && c[Field::chunks] != schedule.chunks, Rule::chunks)) {
     return false;
   }
   Problems problems;
   check_scenario(estimator.with(c), devices_, problems);
   if (problems.empty()) { return true; }
-  const InputError& first = problems.errors().front();
-  remove("rule of " + first.path, counts);
+  removals_.remove(removals_.reason("rule of " + problems.errors().front().path));
   return false;
 }
 
@@ -189,29 +213,30 @@ double Searcher::step_limit(const Best& best) const {
   return limit > 0 ? limit * (1 + 1e-12) : kNone;  // equal ones are told apart by their numbers
 }
 
-/// The choice of a point, and whether it breaks no rule.
-bool Searcher::allowed(std::uint64_t point, Choice& choice, Counts& counts) {
-  ++counts.points;
+/// The choice of the first of some points where it breaks no rule: 0, or how many are removed.
+std::uint64_t Searcher::allowed(Span span, Choice& choice, Counts& counts) {
   choice = base_;
-  if (!settle(point, choice, counts)) { return false; }
+  if (const std::uint64_t removed = settle(span, choice)) { return removed; }
   if (own_chunks_ && schedule_of(choice).chunks > 0) {
     choice[Field::chunks] = schedule_of(choice).chunks;
   }
-  if (!legal(choice, counts)) { return false; }
+  if (!legal(choice)) { return 1; }
   ++counts.legal;
-  return true;
+  return 0;
 }
 
-void Searcher::look_at(std::uint64_t point, Look& look) {
+/// How many of the points are done with.
+std::uint64_t Searcher::look_at(Span span, Look& look) {
   Choice choice;
-  if (!allowed(point, choice, look.counts)) { return; }
+  if (const std::uint64_t removed = allowed(span, choice, look.counts)) { return removed; }
   Estimator& estimator = *setting_.estimator;
   const auto estimate =
       look.bounded ? estimator.estimate(choice, step_limit(look.best)) : estimator.estimate(choice);
-  if (!estimate) { return; }
+  if (!estimate) { return 1; }
   ++look.counts.estimated;
   look.counts.planned += estimate->composed ? 0 : 1;
-  judge({point, choice, *estimate, {}}, look);
+  judge({span.point, choice, *estimate, {}}, look);
+  return 1;
 }
 
 void Searcher::judge(Answer answer, Look& look) {
@@ -226,9 +251,9 @@ void Searcher::judge(Answer answer, Look& look) {
   e.fits = e.fits && memory <= capacity * (1 - spec_.memory_margin);
   if (look.each) { look.each(answer); }
   if (!e.fits) {
-    remove("does not fit in memory", look.counts);
+    fails(true, Rule::memory);
   } else if (spec_.most_step > 0 && e.step > spec_.most_step) {
-    remove("limits: step_time", look.counts);
+    fails(true, Rule::step_time);
   } else {
     ++look.counts.fitting;
     look.best.add(std::move(answer));
@@ -264,17 +289,17 @@ void Searcher::range(const Range& range, Best& best, Counts& counts,
   for (std::uint64_t point = range.first; point < range.last;) {
     const std::uint64_t end = std::min(range.last, (point / size + 1) * size);
     if (setting(point).estimator == nullptr) {
-      remove(setting_.refusal, counts, end - point);
-      counts.points += end - point;
-      point = end;
+      refuse(end - point, counts);
     } else if (range.bounded && passes_over(point, best)) {
       counts.points += end - point;
       counts.passed += end - point;
-      point = end;
     } else {
-      for (; point < end; ++point) { look_at(point, look); }
+      counts.points += end - point;
+      while (point < end) { point += look_at({point, end - point}, look); }
     }
+    point = end;
   }
+  removals_.move_to(counts.removed);
 }
 
 void Searcher::count(const Range& range, Counts& counts) {
@@ -282,13 +307,17 @@ void Searcher::count(const Range& range, Counts& counts) {
   for (std::uint64_t point = range.first; point < range.last;) {
     const std::uint64_t end = std::min(range.last, (point / size + 1) * size);
     if (setting(point).estimator == nullptr) {
-      remove(setting_.refusal, counts, end - point);
-      counts.points += end - point;
+      refuse(end - point, counts);
       point = end;
+      continue;
     }
+    counts.points += end - point;
     Choice choice;
-    for (; point < end; ++point) { allowed(point, choice, counts); }
+    while (point < end) {
+      point += std::max<std::uint64_t>(1, allowed({point, end - point}, choice, counts));
+    }
   }
+  removals_.move_to(counts.removed);
 }
 
 void Searcher::points(std::span<const std::uint64_t> points, Best& best, Counts& counts,
@@ -296,12 +325,13 @@ void Searcher::points(std::span<const std::uint64_t> points, Best& best, Counts&
   Look look{false, best, counts, each};
   for (const std::uint64_t point : points) {
     if (setting(point).estimator == nullptr) {
-      ++counts.points;
-      remove(setting_.refusal, counts);
+      refuse(1, counts);
     } else {
-      look_at(point, look);
+      ++counts.points;
+      look_at({point, 1}, look);
     }
   }
+  removals_.move_to(counts.removed);
 }
 
 std::vector<std::uint64_t> random_points(std::uint64_t size, std::int64_t samples,

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/sweep/removal.hpp"
 #include "sim/sweep/space.hpp"
 
 namespace tsim::sim {
@@ -82,12 +83,30 @@ class Searcher {
 
  private:
   struct Look;
-  bool allowed(std::uint64_t point, Choice& choice, Counts& counts);
-  void look_at(std::uint64_t point, Look& look);
+  /// Why a point that no formula or condition removes is against the rules.
+  enum class Rule : std::uint8_t {
+    most_devices,
+    ranks,
+    heads,
+    ffn,
+    batch,
+    too_many_parts,
+    uneven_parts,
+    chunks,
+    memory,
+    step_time
+  };
+  /// Points one after the other that are alike but for their fields.
+  struct Span {
+    std::uint64_t point = 0, points = 0;
+  };
+  std::uint64_t allowed(Span span, Choice& choice, Counts& counts);
+  std::uint64_t look_at(Span span, Look& look);
   void judge(Answer answer, Look& look);
-  bool settle(std::uint64_t point, Choice& choice, Counts& counts);
-  bool legal(const Choice& choice, Counts& counts);
-  void remove(const std::string& reason, Counts& counts, std::uint64_t points = 1);
+  std::uint64_t settle(Span span, Choice& choice);
+  bool legal(const Choice& choice);
+  bool fails(bool broken, Rule rule);
+  void refuse(std::uint64_t points, Counts& counts);
   double step_limit(const Best& best) const;
   bool passes_over(std::uint64_t point, const Best& best);
 
@@ -96,6 +115,8 @@ class Searcher {
   std::uint64_t setting_number_ = std::numeric_limits<std::uint64_t>::max();
   Setting setting_;
   std::vector<double> slots_;
+  Reaches reaches_;
+  Removals removals_;
   std::int64_t devices_ = 0;
   Choice base_;                // of the setting, for what does not vary
   bool own_chunks_ = true;     // chunks follow the schedule

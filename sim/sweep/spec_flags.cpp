@@ -117,6 +117,20 @@ Json divisors(std::int64_t n, std::int64_t most) {
 
 }  // namespace
 
+Json usual_precision(const Json& document, const fs::path& file) {
+  Problems problems;
+  const Scenario scenario = read_open_scenario(document, file, problems);
+  if (!problems.empty()) { throw InputErrors(file.string(), problems.errors()); }
+  for (const models::DType format :
+       {models::DType::bf16, models::DType::fp16, models::DType::int16}) {
+    const auto computes = [format](const cost::Device& d) { return peak(d, format).has_value(); };
+    if (std::ranges::all_of(scenario.cluster.devices, computes)) {
+      return {{"compute", models::name_of(format)}, {"gradient", "fp32"}};
+    }
+  }
+  return {{"compute", "fp32"}};
+}
+
 Json usual_axes(const Scenario& s) {
   const auto devices = static_cast<std::int64_t>(s.cluster.topology.devices.size());
   std::int64_t in_node = 0;

@@ -30,6 +30,11 @@ SweepSpec read_spec(const std::filesystem::path& spec, const SpecFlags& flags);
 /// A spec whose scenario is inside, with some of its values set and all usual axes.
 SweepSpec read_usual_spec(Json document, const std::vector<std::string>& settings);
 
+/// "precision" of a scenario without one: the first of bf16, fp16 and int16 that the matrix units
+/// of all its devices compute in, with gradients in fp32, else fp32. `file` names it in messages.
+/// Throws InputErrors.
+Json usual_precision(const Json& scenario, const std::filesystem::path& file);
+
 /// Values that a strategy for this scenario may take: every degree, micro-batch, schedule and saver
 /// that is usual. For "vary".
 Json usual_axes(const Scenario& scenario);

@@ -8,30 +8,13 @@
 #include <string>
 
 #include "sim/sweep/run_sweep.hpp"
+#include "tests/sweep/scratch.hpp"
 
 namespace tsim::sim {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A file that is gone at the end.
-class Scratch {
- public:
-  explicit Scratch(const std::string& name)
-      : path_(fs::temp_directory_path() / (name + std::to_string(::getpid()))) {
-    fs::remove(path_);
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    for (const char* end : {"", "-wal", "-shm"}) { fs::remove(path_.string() + end, ignored); }
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
+using testing::Scratch;
 
 SweepSpec bert(std::int64_t top) {
   Json spec;

@@ -70,6 +70,33 @@ TEST_CASE("a search that passes over what is too slow finds the exhaustive grid'
   CHECK(with_answer >= 5);
 }
 
+TEST_CASE("points that are removed together have the reasons that each has alone") {
+  std::mt19937 random(11);
+  for (int space = 0; space < 5; ++space) {
+    Json document = small_space(random);
+    document["where"] = {"micro_batches >= pipeline", "zero == 0 || replicas > 1",
+                         "pipeline > 1 || micro_batch == 1"};
+    const SweepSpec spec = read_spec(document, "test.json");
+    Searcher searcher(spec);
+    Counts counts;
+    const std::uint64_t size = searcher.space().size();
+    // Parts that end in the middle of what is removed together.
+    for (std::uint64_t first = 0; first < size; first += 7) {
+      searcher.count({first, std::min(size, first + 7), false}, counts);
+    }
+    std::vector<std::uint64_t> points;
+    for (std::uint64_t p = 0; p < size; ++p) { points.push_back(p); }
+    Best best(spec);
+    Counts singly;
+    searcher.points(points, best, singly);
+    CHECK(counts.points == size);
+    CHECK(singly.points == size);
+    CHECK(counts.legal == singly.legal);
+    singly.removed.erase("does not fit in memory");
+    CHECK(counts.removed == singly.removed);
+  }
+}
+
 TEST_CASE("answers that are to differ in their degrees do, each the best with its own") {
   Best best(2, false, true);
   const auto answer = [](std::uint64_t point, std::int64_t tensor, double step) {

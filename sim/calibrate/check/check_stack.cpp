@@ -49,18 +49,56 @@ std::vector<Demand> other_demands(const Scenario& s) {
   return {
       {s.workload.training, "/workload/mode", "forward", "train"},
       {!dropout, "/workload/dropout", "true", "false"},
-      {micro_batches(s) == 1, "/workload/global_batch", "several micro-batches",
-       "micro_batch times data"},
-      {strategy.tensor == 1 && strategy.pipeline == 1 && strategy.context == 1, "/strategy",
-       "tensor, pipeline or context ranks", "replicas alone"},
+      {strategy.context == 1 && !strategy.sequence_parallel && strategy.chunks == 1 &&
+           strategy.tensor_chunks == 1,
+       "/strategy", "another split of the work",
+       "tensor ranks, a pipeline of one chunk each, replicas and expert ranks"},
       {strategy.recompute == strategies::Recompute::none, "/strategy/recompute", "recomputation",
        "none"},
       {strategies::state_shards(strategy) == 1, "/strategy/zero", "sharded states", "0"},
   };
 }
 
-constexpr std::array<const char*, 9> kNumbers{"layers",   "hidden", "heads",  "ffn", "vocab",
-                                              "sequence", "batch",  "tensor", "data"};
+/// Of ranks that split layers, and of stages.
+std::vector<Demand> rank_demands(const Scenario& s) {
+  const strategies::Strategy& strategy = s.strategy;
+  const bool staged = strategy.pipeline > 1;
+  return {
+      {strategy.tensor == 1 || !strategy.overlap_tensor, "/strategy/overlap_tensor", "true",
+       "false: the stack's sums over tensor ranks are awaited"},
+      {strategy.tensor == 1 || !strategy.vocabulary_parallel, "/strategy/vocabulary_parallel",
+       "true", "false: the stack's tensor ranks hold the whole vocabulary"},
+      {staged || micro_batches(s) == 1, "/workload/global_batch", "several micro-batches",
+       "micro_batch times data, without a pipeline"},
+      {!staged || (strategy.data == 1 && s.model.layers % strategy.pipeline == 0),
+       "/strategy/pipeline", "replicas of a pipeline, or stages of unequal length",
+       "one pipeline of equal stages"},
+      {!staged || strategy.schedule == "1f1b", "/strategy/schedule", "another schedule", "1f1b"},
+      {!staged || strategy.eager_accumulation, "/strategy/gradient_accumulation", "fused",
+       "eager: the stack adds up micro-batches' gradients by kernels of their own"},
+  };
+}
+
+std::vector<Demand> expert_demands(const Scenario& s) {
+  const models::MoeConfig& moe = s.model.moe;
+  if (moe.experts == 0) { return {}; }
+  const strategies::ExpertParallel& experts = s.strategy.experts;
+  const bool plain = moe.shared_experts == 0 && !moe.residual && moe.every == 1 &&
+                     moe.first_dense == 0 && moe.layers.empty() && moe.experts_by_layer.empty() &&
+                     !moe.router_bias && !moe.normalise_top_k;
+  const std::int64_t tokens = s.workload.micro_batch * s.workload.sequence;
+  return {
+      {plain, "/model/moe", "other experts",
+       "the same in every layer, chosen ones' shares of the softmax not normalised"},
+      {s.strategy.tensor == 1, "/strategy/tensor", "ranks that split layers", "1 with experts"},
+      {experts.dispatch == strategies::Dispatch::direct && !is_unbalanced(experts) &&
+           capacity_factor(experts) == 0 && experts.chunks == 1,
+       "/strategy/moe", "another way or load", "direct, each expert as often as another"},
+      {moe.experts % 8 == 0 && tokens % moe.experts == 0, "/model/moe/experts",
+       "experts that do not divide the tokens of a micro-batch, or no multiple of 8",
+       "a multiple of 8 that does"},
+  };
+}
 
 /// What a lookup's time counts for.
 StackClass class_of(const sim::Lookup& lookup) {
@@ -84,8 +122,10 @@ double number(sim::Reader& in, const std::string& key, bool zero) {
 
 std::string shape_lines(sim::Reader& in) {
   std::string lines;
-  for (const char* const key : kNumbers) {
-    lines += std::string(key) + " " + std::to_string(sim::read_count(in.take(key), {})) + "\n";
+  for (const StackCount& one : kStackCounts) {
+    const auto fallback = one.required ? std::nullopt : std::optional<std::int64_t>(one.least);
+    const std::int64_t count = sim::read_count(in.take(one.name), {.least = one.least}, fallback);
+    lines += std::string(one.name) + " " + std::to_string(count) + "\n";
   }
   lines += "causal " + sim::read_text(in.take("causal"), "true") + "\n";
   return lines + "dtype " + sim::read_text(in.take("dtype")) + "\n";
@@ -96,8 +136,10 @@ std::string shape_lines(sim::Reader& in) {
 StackShape stack_of(const Scenario& scenario, sim::Problems& problems) {
   const models::ModelConfig& m = scenario.model;
   std::vector<Demand> demands = model_demands(m);
-  const std::vector<Demand> others = other_demands(scenario);
-  demands.insert(demands.end(), others.begin(), others.end());
+  for (const auto& more :
+       {other_demands(scenario), rank_demands(scenario), expert_demands(scenario)}) {
+    demands.insert(demands.end(), more.begin(), more.end());
+  }
   for (const Demand& demand : demands) {
     if (demand.met) { continue; }
     problems.add({.path = demand.path, .found = demand.found, .expected = demand.expected});
@@ -105,11 +147,17 @@ StackShape stack_of(const Scenario& scenario, sim::Problems& problems) {
   return {.layers = m.layers,
           .hidden = m.hidden,
           .heads = m.heads,
-          .ffn = m.ffn,
+          .ffn = m.moe.experts > 0 ? m.moe.ffn : m.ffn,
           .vocab = m.vocab,
           .sequence = scenario.workload.sequence > 0 ? scenario.workload.sequence : m.sequence,
           .batch = scenario.workload.micro_batch,
+          .tensor = scenario.strategy.tensor,
           .data = scenario.strategy.data,
+          .pipeline = scenario.strategy.pipeline,
+          .micro_batches = micro_batches(scenario),
+          .experts = m.moe.experts,
+          .top_k = m.moe.experts > 0 ? m.moe.top_k : 1,
+          .expert_ranks = scenario.strategy.experts.ranks,
           .causal = m.causal,
           .dtype = std::string(name_of(scenario.strategy.precision.compute))};
 }
@@ -155,6 +203,7 @@ Check compare(const sim::Report& report, const StackTimes& measured) {
       report.stages.front().times.exposed.value;
   Check check{.step = {"step", report.step.value, measured.step},
               .memory = {"memory", static_cast<double>(report.needed.value), measured.memory}};
+  if (report.stages.size() > 1) { return check; }  // the first device's classes are its stage's
   for (std::size_t i = 0; i < kStackClasses; ++i) {
     if (predicted.at(i) <= 0 && measured.classes[i] <= 0) { continue; }
     check.classes.push_back(

@@ -22,13 +22,12 @@ double seconds_since(Clock::time_point start) {
 }
 
 /// Small weights, norms' weights of one; the same on every device.
-void start_weights(const StackShape& s, float* w, std::size_t count) {
+void start_weights(const StackShape& s, const StackPlaces& places, float* w) {
   std::uint32_t state = 1;
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < places.size; ++i) {
     state = state * 1664525U + 1013904223U;  // Numerical Recipes' linear congruential generator
     w[i] = 0.02F * (static_cast<float>(state >> 8) / 8388608.0F - 1.0F);
   }
-  const StackPlaces places = places_of(s);
   const auto ones = [&](std::size_t at) {
     std::fill(w + at, w + at + static_cast<std::size_t>(s.hidden), 1.0F);
   };
@@ -36,7 +35,7 @@ void start_weights(const StackShape& s, float* w, std::size_t count) {
     ones(l.norm1);
     ones(l.norm2);
   }
-  ones(places.norm);
+  if (places.norm_bias > places.norm) { ones(places.norm); }
 }
 
 }  // namespace
@@ -54,17 +53,20 @@ class CpuOps::Timer {
   Clock::time_point start_ = Clock::now();
 };
 
-CpuOps::CpuOps(const StackShape& shape, int threads)
-    : s_(shape), threads_(threads), parameters_(places_of(shape).size) {
+CpuOps::CpuOps(const StackShape& shape, int threads, long stage) : s_(shape), threads_(threads) {
+  const StackPlaces places = places_of(s_, stage);
+  parameters_ = places.size;
   weights_ = values(parameters_);
   gradients_ = values(parameters_);
+  if (s_.micro_batches > 1) { more_gradients_ = values(parameters_); }
   first_ = values(parameters_);
   second_ = values(parameters_);
-  start_weights(s_, weights_, parameters_);
+  start_weights(s_, places, weights_);
   const auto tokens = static_cast<std::size_t>(s_.tokens());
-  const std::size_t scores = tokens * static_cast<std::size_t>(s_.heads * s_.sequence);
-  shares_.reserve(static_cast<std::size_t>(s_.layers));
-  for (long i = 0; i < s_.layers; ++i) { shares_.push_back(values(scores)); }
+  const std::size_t scores = tokens * static_cast<std::size_t>(heads() * s_.sequence);
+  const long kept = s_.stage_layers() * std::min(s_.micro_batches, s_.pipeline - stage);
+  shares_.reserve(static_cast<std::size_t>(kept));
+  for (long i = 0; i < kept; ++i) { shares_.push_back(values(scores)); }
   scores_ = values(scores);
   losses_ = values(tokens);
   loss_kept_ = values(2 * tokens);
@@ -75,8 +77,8 @@ float* CpuOps::values(std::size_t count) {
   return arrays_.emplace_back(count, 0.0F).data();
 }
 
-Rows CpuOps::rows(long count, long columns) const {
-  return {static_cast<std::size_t>(count), static_cast<std::size_t>(columns), threads_};
+Rows CpuOps::rows(const StackRows& r) const {
+  return {static_cast<std::size_t>(r.rows), static_cast<std::size_t>(r.columns), threads_};
 }
 
 /// What stands at place `row`; every word comes up.
@@ -90,58 +92,61 @@ void CpuOps::product(const StackProduct& p, const float* a, const float* b, floa
   host_product({p, threads_}, a, b, c, bias);
 }
 
-void CpuOps::norm(const float* x, const float* w, const float* b, float* y, float* kept, long count,
-                  long columns) {
+void CpuOps::norm(const StackRows& r, const float* x, const Affine<float>& affine, float* y,
+                  float* kept) {
   const Timer timer(*this, StackClass::norms);
-  host_norm(rows(count, columns), x, w, b, y, kept);
+  host_norm(rows(r), x, affine, y, kept);
 }
 
-void CpuOps::norm_back(const float* x, const float* w, const float* kept, const float* dy,
-                       float* dx, float* dw, float* db, long count, long columns) {
+void CpuOps::norm_back(const StackRows& r, const NormUpstream<float>& up,
+                       const NormGradient<float>& to) {
   const Timer timer(*this, StackClass::norms);
-  host_norm_back(rows(count, columns), x, w, kept, dy, {dx, dw, db});
+  host_norm_back(rows(r), up, to);
 }
 
-void CpuOps::bias_gelu(const float* x, const float* bias, float* y, long count, long columns) {
+void CpuOps::bias_gelu(const StackRows& r, const float* x, const float* bias, float* y) {
   const Timer timer(*this, StackClass::elementwise);
-  host_gelu(rows(count, columns), x, bias, y);
+  host_gelu(rows(r), x, bias, y);
 }
 
-void CpuOps::gelu_back(const float* x, const float* bias, const float* dy, float* dx, long count,
-                       long columns) {
+void CpuOps::gelu_back(const StackRows& r, const float* x, const float* bias, const float* dy,
+                       float* dx) {
   const Timer timer(*this, StackClass::elementwise);
-  host_gelu_back(rows(count, columns), x, bias, dy, dx);
+  host_gelu_back(rows(r), x, bias, dy, dx);
 }
 
-void CpuOps::bias_add(const float* x, const float* bias, const float* residual, float* y,
-                      long count, long columns) {
+void CpuOps::bias_add(const StackRows& r, const float* x, const float* bias, const float* residual,
+                      float* y) {
   const Timer timer(*this, StackClass::elementwise);
-  host_add(rows(count, columns), x, bias, residual, y);
+  host_add(rows(r), x, bias, residual, y);
 }
 
-void CpuOps::add(const float* x, const float* y, float* out, long count) {
+void CpuOps::bias_back(const StackRows& r, const float* dy, float* db) {
   const Timer timer(*this, StackClass::elementwise);
-  host_add(rows(count / s_.hidden, s_.hidden), x, nullptr, y, out);
+  host_column_sum(rows(r), dy, db);
 }
 
-void CpuOps::bias_back(const float* dy, float* db, long count, long columns) {
+void CpuOps::accumulate() {
   const Timer timer(*this, StackClass::elementwise);
-  host_column_sum(rows(count, columns), dy, db);
+  for (std::size_t i = 0; i < parameters_; ++i) { gradients_[i] += more_gradients_[i]; }
 }
+
+void CpuOps::clear(float* x, long count) { std::fill(x, x + count, 0.0F); }
 
 void CpuOps::attention(std::size_t layer, const float* qkv, float* out) {
   const Timer timer(*this, StackClass::attention);
   const long n = s_.sequence;
+  const long wide = heads() * s_.width();  // of this tensor rank
   const long d = s_.width();
   const float scale = 1.0F / std::sqrt(static_cast<float>(d));
-  in_parts(static_cast<std::size_t>(s_.batch * s_.heads), threads_, [&](Part part) {
+  in_parts(static_cast<std::size_t>(s_.batch * heads()), threads_, [&](Part part) {
     for (std::size_t i = part.from; i < part.to; ++i) {
-      const long head = static_cast<long>(i) % s_.heads;
-      const long row = static_cast<long>(i) / s_.heads * n;
-      const float* const at = qkv + row * 3 * s_.hidden + head * d;
-      const Read q(at, n, d, Stride(3 * s_.hidden));
-      const Read k(at + s_.hidden, n, d, Stride(3 * s_.hidden));
-      const Read v(at + 2 * s_.hidden, n, d, Stride(3 * s_.hidden));
+      const long head = static_cast<long>(i) % heads();
+      const long row = static_cast<long>(i) / heads() * n;
+      const float* const at = qkv + row * 3 * wide + head * d;
+      const Read q(at, n, d, Stride(3 * wide));
+      const Read k(at + wide, n, d, Stride(3 * wide));
+      const Read v(at + 2 * wide, n, d, Stride(3 * wide));
       Write scores(scores_ + static_cast<long>(i) * n * n, n, n, Stride(n));
       scores.noalias() = scale * q * k.transpose();
       for (long j = 0; s_.causal && j < n; ++j) {
@@ -150,7 +155,7 @@ void CpuOps::attention(std::size_t layer, const float* qkv, float* out) {
       float* const shares = shares_[layer] + static_cast<long>(i) * n * n;
       host_softmax({static_cast<std::size_t>(n), static_cast<std::size_t>(n), 1}, scores.data(),
                    shares);
-      Write result(out + row * s_.hidden + head * d, n, d, Stride(s_.hidden));
+      Write result(out + row * wide + head * d, n, d, Stride(wide));
       result.noalias() = Read(shares, n, n, Stride(n)) * v;
     }
   });
@@ -160,27 +165,28 @@ void CpuOps::attention_back(std::size_t layer, const float* qkv, const float* /*
                             const float* dout, float* dqkv) {
   const Timer timer(*this, StackClass::attention);
   const long n = s_.sequence;
+  const long wide = heads() * s_.width();  // of this tensor rank
   const long d = s_.width();
   const float scale = 1.0F / std::sqrt(static_cast<float>(d));
-  in_parts(static_cast<std::size_t>(s_.batch * s_.heads), threads_, [&](Part part) {
+  in_parts(static_cast<std::size_t>(s_.batch * heads()), threads_, [&](Part part) {
     for (std::size_t i = part.from; i < part.to; ++i) {
-      const long head = static_cast<long>(i) % s_.heads;
-      const long row = static_cast<long>(i) / s_.heads * n;
-      const long at = row * 3 * s_.hidden + head * d;
-      const Stride wide(3 * s_.hidden);
-      const Read q(qkv + at, n, d, wide);
-      const Read k(qkv + at + s_.hidden, n, d, wide);
-      const Read v(qkv + at + 2 * s_.hidden, n, d, wide);
-      const Read gradient(dout + row * s_.hidden + head * d, n, d, Stride(s_.hidden));
+      const long head = static_cast<long>(i) % heads();
+      const long row = static_cast<long>(i) / heads() * n;
+      const long at = row * 3 * wide + head * d;
+      const Stride apart(3 * wide);
+      const Read q(qkv + at, n, d, apart);
+      const Read k(qkv + at + wide, n, d, apart);
+      const Read v(qkv + at + 2 * wide, n, d, apart);
+      const Read gradient(dout + row * wide + head * d, n, d, Stride(wide));
       const float* const shares = shares_[layer] + static_cast<long>(i) * n * n;
       const Read p(shares, n, n, Stride(n));
       Write scores(scores_ + static_cast<long>(i) * n * n, n, n, Stride(n));
-      Write(dqkv + at + 2 * s_.hidden, n, d, wide).noalias() = p.transpose() * gradient;
+      Write(dqkv + at + 2 * wide, n, d, apart).noalias() = p.transpose() * gradient;
       scores.noalias() = gradient * v.transpose();
       host_softmax_back({static_cast<std::size_t>(n), static_cast<std::size_t>(n), 1}, shares,
                         scores.data(), scores.data());
-      Write(dqkv + at, n, d, wide).noalias() = scale * scores * k;
-      Write(dqkv + at + s_.hidden, n, d, wide).noalias() = scale * scores.transpose() * q;
+      Write(dqkv + at, n, d, apart).noalias() = scale * scores * k;
+      Write(dqkv + at + wide, n, d, apart).noalias() = scale * scores.transpose() * q;
     }
   });
 }
@@ -214,12 +220,12 @@ void CpuOps::embed_back(const float* dx, float* dtable, float* dpositions) {
 
 void CpuOps::loss(const float* logits) {
   const Timer timer(*this, StackClass::loss);
-  host_cross_entropy(rows(s_.tokens(), s_.vocab), logits, loss_kept_, losses_);
+  host_cross_entropy(rows({s_.tokens(), s_.vocab}), logits, loss_kept_, losses_);
 }
 
 void CpuOps::loss_back(float* logits) {
   const Timer timer(*this, StackClass::loss);
-  host_cross_entropy_back(rows(s_.tokens(), s_.vocab), logits, loss_kept_, logits);
+  host_cross_entropy_back(rows({s_.tokens(), s_.vocab}), logits, loss_kept_, logits);
 }
 
 void CpuOps::adam() {
@@ -233,6 +239,74 @@ double CpuOps::mean_loss() const {
 
 std::array<double, kStackClasses> CpuOps::take_times() {
   return std::exchange(times_, std::array<double, kStackClasses>{});
+}
+
+void CpuOps::route(const float* scores, float* shares) {
+  const Timer timer(*this, StackClass::elementwise);
+  std::vector<float> all(static_cast<std::size_t>(s_.experts));
+  for (long t = 0; t < s_.tokens(); ++t) {
+    host_softmax({1, all.size(), 1}, scores + t * s_.experts, all.data());
+    for (long j = 0; j < s_.top_k; ++j) {
+      shares[t * s_.top_k + j] = all[static_cast<std::size_t>(expert_of(t, j, s_.experts))];
+    }
+  }
+}
+
+void CpuOps::route_back(const float* scores, const float* dshares, float* dscores) {
+  const Timer timer(*this, StackClass::elementwise);
+  std::vector<float> all(static_cast<std::size_t>(s_.experts));
+  std::vector<float> dall(all.size());
+  for (long t = 0; t < s_.tokens(); ++t) {
+    host_softmax({1, all.size(), 1}, scores + t * s_.experts, all.data());
+    std::fill(dall.begin(), dall.end(), 0.0F);
+    for (long j = 0; j < s_.top_k; ++j) {
+      dall[static_cast<std::size_t>(expert_of(t, j, s_.experts))] = dshares[t * s_.top_k + j];
+    }
+    host_softmax_back({1, all.size(), 1}, all.data(), dall.data(), dscores + t * s_.experts);
+  }
+}
+
+void CpuOps::permute(const float* x, float* rows) const {
+  const long h = s_.hidden;
+  for (long i = 0; i < places(); ++i) {
+    const long token = i / s_.top_k;
+    const long to = place_of(token, i % s_.top_k, s_);
+    std::copy(x + token * h, x + (token + 1) * h, rows + to * h);
+  }
+}
+
+void CpuOps::permute_back(const float* drows, float* dx) const {
+  const long h = s_.hidden;
+  std::fill(dx, dx + s_.tokens() * h, 0.0F);
+  for (long i = 0; i < places(); ++i) {
+    const long token = i / s_.top_k;
+    const float* const from = drows + place_of(token, i % s_.top_k, s_) * h;
+    for (long c = 0; c < h; ++c) { dx[token * h + c] += from[c]; }
+  }
+}
+
+void CpuOps::combine(const float* rows, const float* shares, float* x) const {
+  const long h = s_.hidden;
+  std::fill(x, x + s_.tokens() * h, 0.0F);
+  for (long i = 0; i < places(); ++i) {
+    const long token = i / s_.top_k;
+    const float* const from = rows + place_of(token, i % s_.top_k, s_) * h;
+    for (long c = 0; c < h; ++c) { x[token * h + c] += shares[i] * from[c]; }
+  }
+}
+
+void CpuOps::combine_back(const float* dx, const ExpertResults<float>& results, float* drows,
+                          float* dshares) const {
+  const long h = s_.hidden;
+  for (long i = 0; i < places(); ++i) {
+    const long token = i / s_.top_k;
+    const long at = place_of(token, i % s_.top_k, s_) * h;
+    dshares[i] = 0;
+    for (long c = 0; c < h; ++c) {
+      drows[at + c] = results.shares[i] * dx[token * h + c];
+      dshares[i] += results.rows[at + c] * dx[token * h + c];
+    }
+  }
 }
 
 StackTimes run_cpu_stack(const StackShape& shape, double seconds) {

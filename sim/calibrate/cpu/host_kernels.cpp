@@ -70,8 +70,7 @@ void host_product(const HostProduct& p, const float* a, const float* b, float* c
   });
 }
 
-void host_norm(const Rows& r, const float* x, const float* w, const float* b, float* y,
-               float* kept) {
+void host_norm(const Rows& r, const float* x, const Affine<float>& affine, float* y, float* kept) {
   const auto columns = static_cast<float>(r.columns);
   by_rows(r, [&](std::size_t row, std::size_t at) {
     float sum = 0;
@@ -83,15 +82,18 @@ void host_norm(const Rows& r, const float* x, const float* w, const float* b, fl
     }
     const float scale = 1.0F / std::sqrt(squares / columns + 1e-5F);
     for (std::size_t i = 0; i < r.columns; ++i) {
-      y[at + i] = (x[at + i] - mean) * scale * w[i] + b[i];
+      y[at + i] = (x[at + i] - mean) * scale * affine.weight[i] + affine.bias[i];
     }
     kept[2 * row] = mean;
     kept[2 * row + 1] = scale;
   });
 }
 
-void host_norm_back(const Rows& r, const float* x, const float* w, const float* kept,
-                    const float* dy, const NormGradients& to) {
+void host_norm_back(const Rows& r, const NormUpstream<float>& up, const NormGradient<float>& to) {
+  const float* const x = up.x;
+  const float* const w = up.weight;
+  const float* const kept = up.kept;
+  const float* const dy = up.dy;
   const auto columns = static_cast<float>(r.columns);
   by_rows(r, [&](std::size_t row, std::size_t at) {
     const float mean = kept[2 * row];
@@ -109,13 +111,13 @@ void host_norm_back(const Rows& r, const float* x, const float* w, const float* 
     }
   });
   in_parts(r.columns, r.threads, [&](Part part) {
-    std::fill(to.w + part.from, to.w + part.to, 0.0F);
-    std::fill(to.b + part.from, to.b + part.to, 0.0F);
+    std::fill(to.weight + part.from, to.weight + part.to, 0.0F);
+    std::fill(to.bias + part.from, to.bias + part.to, 0.0F);
     for (std::size_t row = 0; row < r.rows; ++row) {
       const std::size_t at = row * r.columns;
       for (std::size_t i = part.from; i < part.to; ++i) {
-        to.w[i] += dy[at + i] * (x[at + i] - kept[2 * row]) * kept[2 * row + 1];
-        to.b[i] += dy[at + i];
+        to.weight[i] += dy[at + i] * (x[at + i] - kept[2 * row]) * kept[2 * row + 1];
+        to.bias[i] += dy[at + i];
       }
     }
   });

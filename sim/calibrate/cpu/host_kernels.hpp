@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <functional>
 
-#include "sim/calibrate/stack/stack.hpp"
+#include "sim/calibrate/stack/stack_ops.hpp"
 
 namespace tsim::calibrate {
 
@@ -32,13 +32,8 @@ void host_product(const HostProduct& p, const float* a, const float* b, float* c
                   const float* bias = nullptr);
 
 /// Layer norm [arXiv:1607.06450]; `kept` [rows, 2] gets mean and 1 / deviation.
-void host_norm(const Rows& r, const float* x, const float* w, const float* b, float* y,
-               float* kept);
-struct NormGradients {
-  float *x = nullptr, *w = nullptr, *b = nullptr;
-};
-void host_norm_back(const Rows& r, const float* x, const float* w, const float* kept,
-                    const float* dy, const NormGradients& to);
+void host_norm(const Rows& r, const float* x, const Affine<float>& affine, float* y, float* kept);
+void host_norm_back(const Rows& r, const NormUpstream<float>& up, const NormGradient<float>& to);
 
 /// GELU in its tanh form [arXiv:1606.08415] of x plus a row's bias; null: no bias.
 void host_gelu(const Rows& r, const float* x, const float* bias, float* y);

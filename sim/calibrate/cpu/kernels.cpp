@@ -92,10 +92,10 @@ Call norm(const Rows& rows, bool backward) {
     float* const w = data->more.data();
     float* const kept = w + 4 * rows.columns;
     if (backward) {
-      host_norm_back(rows, data->x.data(), w, kept, data->y.data(),
+      host_norm_back(rows, {data->x.data(), w, kept, data->y.data()},
                      {data->out.data(), w + 2 * rows.columns, w + 3 * rows.columns});
     } else {
-      host_norm(rows, data->x.data(), w, w + rows.columns, data->out.data(), kept);
+      host_norm(rows, data->x.data(), {w, w + rows.columns}, data->out.data(), kept);
     }
   };
 }

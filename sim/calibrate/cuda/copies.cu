@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <vector>
 
@@ -37,12 +38,12 @@ Summary graph_launches(cudaStream_t stream) {
   return summary;
 }
 
-/// Lets device `from` write to device `to`, if it can.
+/// Makes `from` the current device and lets it write to device `to`, if it can.
 void allow_access(int from, int to) {
+  check(cudaSetDevice(from));
   int possible = 0;
   check(cudaDeviceCanAccessPeer(&possible, from, to));
   if (possible == 0) { return; }  // the copy then goes through the host
-  check(cudaSetDevice(from));
   const cudaError_t status = cudaDeviceEnablePeerAccess(to, 0);
   if (status == cudaErrorPeerAccessAlreadyEnabled) {
     cudaGetLastError();
@@ -51,17 +52,21 @@ void allow_access(int from, int to) {
   check(status);
 }
 
-Summary between_devices(std::size_t bytes, bool both, cudaStream_t stream) {
+/// From the device of `stream`, the current one, to another; `both`: and back at the same time.
+Summary between_devices(const Peers& peers, std::size_t bytes, bool both, cudaStream_t stream) {
+  const auto [from, to] = peers;
   int devices = 0;
   check(cudaGetDeviceCount(&devices));
-  if (devices < 2) { throw NotHere("one device only"); }
-  allow_access(1, 0);
+  if (devices <= std::max(from, to)) {
+    throw NotHere("found " + std::to_string(devices) + " devices");
+  }
+  if (from == to) { throw NotHere("a pair is two devices"); }
+  allow_access(to, from);
   const Buffer there = Buffer::on_device(bytes);
   const Buffer there_too = Buffer::on_device(bytes);
   const Stream back;
   const Event turn;
-  allow_access(0, 1);
-  check(cudaSetDevice(0));
+  allow_access(from, to);
   const Buffer here = Buffer::on_device(bytes);
   const Buffer here_too = Buffer::on_device(bytes);
   const Event start;
@@ -70,9 +75,9 @@ Summary between_devices(std::size_t bytes, bool both, cudaStream_t stream) {
         if (both) {  // the way back begins with the way there and ends before the next call
           start.record(stream);
           check(cudaStreamWaitEvent(back, start.get(), 0));
-          check(cudaMemcpyPeerAsync(here_too.data(), 0, there_too.data(), 1, bytes, back));
+          check(cudaMemcpyPeerAsync(here_too.data(), from, there_too.data(), to, bytes, back));
         }
-        check(cudaMemcpyPeerAsync(there.data(), 1, here.data(), 0, bytes, stream));
+        check(cudaMemcpyPeerAsync(there.data(), to, here.data(), from, bytes, stream));
         if (both) {
           turn.record(back);
           check(cudaStreamWaitEvent(stream, turn.get(), 0));
@@ -84,13 +89,27 @@ Summary between_devices(std::size_t bytes, bool both, cudaStream_t stream) {
 }  // namespace
 
 Summary time_copy(const std::string& way, std::size_t bytes, cudaStream_t stream) {
-  if (way.starts_with("p2p")) { return between_devices(bytes, way == "p2p_both", stream); }
+  if (way.starts_with("p2p")) { return between_devices({0, 1}, bytes, way == "p2p_both", stream); }
   const Buffer device = Buffer::on_device(bytes);
   const Buffer other = way == "d2d" ? Buffer::on_device(bytes) : Buffer::pinned(bytes);
   void* const to = way == "h2d" ? device.data() : other.data();
   const void* const from = way == "h2d" ? other.data() : device.data();
   return time_calls(
       [&](int) { check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream)); }, stream);
+}
+
+Summary time_pair(const Peers& peers, std::size_t bytes) {
+  int devices = 0;
+  check(cudaGetDeviceCount(&devices));
+  if (devices <= peers.from) { throw NotHere("found " + std::to_string(devices) + " devices"); }
+  check(cudaSetDevice(peers.from));
+  Summary summary;
+  {
+    const Stream stream;
+    summary = between_devices(peers, bytes, false, stream);
+  }
+  check(cudaSetDevice(0));
+  return summary;
 }
 
 Summary time_launch(const std::string& what, cudaStream_t stream) {

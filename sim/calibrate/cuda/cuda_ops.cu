@@ -5,21 +5,23 @@
 namespace tsim::calibrate {
 namespace {
 
-RowShape rows_of(long rows, long columns) {
-  return {static_cast<int>(rows), static_cast<int>(columns)};
+RowShape rows_of(const StackRows& r) {
+  return {static_cast<int>(r.rows), static_cast<int>(r.columns)};
 }
 
 AttentionShape attention_shape(const StackShape& s) {
   return {.dtype = "bf16",
           .samples = s.batch,
-          .heads = s.heads,
+          .heads = s.heads / s.tensor,
           .queries = s.sequence,
           .keys = s.sequence,
           .width = s.width(),
           .causal = s.causal,
-          .token_stride = 3 * s.hidden,
-          .out_token_stride = s.hidden};
+          .token_stride = 3 * s.hidden / s.tensor,
+          .out_token_stride = s.hidden / s.tensor};
 }
+
+constexpr std::size_t kWidened = std::size_t{1} << 25;  // gradients in fp32 at a time
 
 const char* layout_name(Layout layout) {
   return layout == Layout::nt ? "nt" : layout == Layout::nn ? "nn" : "tn";
@@ -27,35 +29,60 @@ const char* layout_name(Layout layout) {
 
 }  // namespace
 
-CudaOps::CudaOps(const StackShape& shape, const Replicas& replicas, int replica)
-    : s_(shape),
-      replicas_(replicas),
-      replica_(replica),
-      parameters_(places_of(shape).size),
-      attention_(attention_shape(shape), true, true) {
+CudaOps::CudaOps(const StackShape& shape, const Exchange& exchange, long stage)
+    : s_(shape), exchange_(exchange), attention_(attention_shape(shape), true, true) {
+  const StackPlaces places = places_of(s_, stage);
+  const bool last = stage == s_.pipeline - 1;
+  parameters_ = places.size;
   weights_ = values(parameters_);
   gradients_ = values(parameters_);
+  if (s_.micro_batches > 1) { more_gradients_ = values(parameters_); }
   master_ = floats(parameters_);
   first_ = floats(parameters_);
   second_ = floats(parameters_);
   const auto tokens = static_cast<std::size_t>(s_.tokens());
   const std::size_t logits = tokens * static_cast<std::size_t>(s_.vocab);
-  for (long i = 0; i < s_.layers; ++i) {
-    stats_.push_back(floats(tokens * static_cast<std::size_t>(s_.heads)));
+  const long kept = s_.stage_layers() * std::min(s_.micro_batches, s_.pipeline - stage);
+  for (long i = 0; i < kept; ++i) {
+    stats_.push_back(floats(tokens * static_cast<std::size_t>(heads())));
   }
-  dparts_ = values(3 * tokens * static_cast<std::size_t>(s_.hidden));
-  logits_ = floats(logits);
-  dlogits_ = floats(logits);
-  losses_ = floats(tokens);
-  loss_kept_ = floats(2 * tokens);
+  dparts_ = values(3 * tokens * static_cast<std::size_t>(local()));
+  if (last) {
+    logits_ = floats(logits);
+    dlogits_ = floats(logits);
+    losses_ = floats(tokens);
+    loss_kept_ = floats(2 * tokens);
+  }
+  widened_room_ = last ? logits : std::min(parameters_, kWidened);
+  widened_ = last ? dlogits_ : floats(widened_room_);
   const auto widest = static_cast<int>(std::max(s_.ffn, 3 * s_.hidden));
   partial_ = floats(std::max(norm_partial(static_cast<int>(s_.hidden)), column_partial(widest)));
-  start();
+  const std::size_t whole = tokens * static_cast<std::size_t>(s_.hidden);
+  if (!last) { received_.arrays = {values(whole), values(whole)}; }
+  if (stage > 0) { sent_.arrays = {values(whole), values(whole)}; }
+  if (s_.experts > 0) { make_experts(); }
+  start(places);
 }
 
-void CudaOps::start() {
+void CudaOps::make_experts() {
+  const auto copies = static_cast<std::size_t>(s_.tokens() * s_.top_k);
+  std::vector<int> places;
+  std::vector<int> chosen;
+  for (long token = 0; token < s_.tokens(); ++token) {
+    for (long choice = 0; choice < s_.top_k; ++choice) {
+      places.push_back(static_cast<int>(place_of(token, choice, s_)));
+      chosen.push_back(static_cast<int>(expert_of(token, choice, s_.experts)));
+    }
+  }
+  places_ = array(copies * sizeof(int)).as<int>();
+  chosen_ = array(copies * sizeof(int)).as<int>();
+  check(cudaMemcpy(places_, places.data(), copies * sizeof(int), cudaMemcpyHostToDevice));
+  check(cudaMemcpy(chosen_, chosen.data(), copies * sizeof(int), cudaMemcpyHostToDevice));
+  if (s_.expert_ranks > 1) { exchanged_ = values(copies * static_cast<std::size_t>(s_.hidden)); }
+}
+
+void CudaOps::start(const StackPlaces& places) {
   run_start(master_, weights_, parameters_, stream_);
-  const StackPlaces places = places_of(s_);
   const auto ones = [&](std::size_t at) {
     run_set(master_ + at, weights_ + at, 1.0F, static_cast<std::size_t>(s_.hidden), stream_);
   };
@@ -63,7 +90,7 @@ void CudaOps::start() {
     ones(l.norm1);
     ones(l.norm2);
   }
-  ones(places.norm);
+  if (places.norm_bias > places.norm) { ones(places.norm); }
   check(cudaMemsetAsync(first_, 0, parameters_ * sizeof(float), stream_));
   check(cudaMemsetAsync(second_, 0, parameters_ * sizeof(float), stream_));
   check(cudaStreamSynchronize(stream_));
@@ -98,6 +125,7 @@ std::array<double, kStackClasses> CudaOps::take_times() {
 }
 
 double CudaOps::mean_loss() const {
+  if (losses_ == nullptr) { return 0; }
   std::vector<float> losses(static_cast<std::size_t>(s_.tokens()));
   check(cudaStreamSynchronize(stream_));
   check(cudaMemcpy(losses.data(), losses_, losses.size() * sizeof(float), cudaMemcpyDeviceToHost));
@@ -120,52 +148,59 @@ void CudaOps::product(const StackProduct& p, const Half* a, const Half* b, Half*
   plan(p, bias != nullptr).run({a, b, c, bias}, stream_);
 }
 
-void CudaOps::norm(const Half* x, const Half* w, const Half* b, Half* y, float* kept, long rows,
-                   long columns) {
+void CudaOps::norm(const StackRows& r, const Half* x, const Affine<Half>& affine, Half* y,
+                   float* kept) {
   mark(StackClass::norms);
-  run_norm(rows_of(rows, columns), {.x = x, .w = w, .b = b, .y = y, .kept = kept}, stream_);
+  run_norm(rows_of(r), {.x = x, .w = affine.weight, .b = affine.bias, .y = y, .kept = kept},
+           stream_);
 }
 
-void CudaOps::norm_back(const Half* x, const Half* w, const float* kept, const Half* dy, Half* dx,
-                        Half* dw, Half* db, long rows, long columns) {
+void CudaOps::norm_back(const StackRows& r, const NormUpstream<Half>& up,
+                        const NormGradient<Half>& to) {
   mark(StackClass::norms);
-  run_norm_back(rows_of(rows, columns),
-                {.x = x,
-                 .w = w,
-                 .dy = dy,
-                 .y = dx,
-                 .kept = const_cast<float*>(kept),  // only read
+  run_norm_back(rows_of(r),
+                {.x = up.x,
+                 .w = up.weight,
+                 .dy = up.dy,
+                 .y = to.x,
+                 .kept = const_cast<float*>(up.kept),  // only read
                  .partial = partial_,
-                 .dw = dw,
-                 .db = db},
+                 .dw = to.weight,
+                 .db = to.bias},
                 stream_);
 }
 
-void CudaOps::bias_gelu(const Half* x, const Half* bias, Half* y, long rows, long columns) {
+void CudaOps::bias_gelu(const StackRows& r, const Half* x, const Half* bias, Half* y) {
   mark(StackClass::elementwise);
-  run_bias_gelu(rows_of(rows, columns), x, bias, y, stream_);
+  run_bias_gelu(rows_of(r), x, bias, y, stream_);
 }
 
-void CudaOps::gelu_back(const Half* x, const Half* bias, const Half* dy, Half* dx, long rows,
-                        long columns) {
+void CudaOps::gelu_back(const StackRows& r, const Half* x, const Half* bias, const Half* dy,
+                        Half* dx) {
   mark(StackClass::elementwise);
-  run_gelu_back(rows_of(rows, columns), {x, bias, dy, dx}, stream_);
+  run_gelu_back(rows_of(r), {x, bias, dy, dx}, stream_);
 }
 
-void CudaOps::bias_add(const Half* x, const Half* bias, const Half* residual, Half* y, long rows,
-                       long columns) {
+void CudaOps::bias_add(const StackRows& r, const Half* x, const Half* bias, const Half* residual,
+                       Half* y) {
   mark(StackClass::elementwise);
-  run_bias_add(rows_of(rows, columns), {x, bias, residual, y}, stream_);
+  run_bias_add(rows_of(r), {x, bias, residual, y}, stream_);
 }
 
-void CudaOps::add(const Half* x, const Half* y, Half* out, long count) {
+void CudaOps::bias_back(const StackRows& r, const Half* dy, Half* db) {
   mark(StackClass::elementwise);
-  run_bias_add(rows_of(count / s_.hidden, s_.hidden), {x, nullptr, y, out}, stream_);
+  run_column_sum(rows_of(r), dy, partial_, db, stream_);
 }
 
-void CudaOps::bias_back(const Half* dy, Half* db, long rows, long columns) {
+void CudaOps::clear(Half* x, long count) {
   mark(StackClass::elementwise);
-  run_column_sum(rows_of(rows, columns), dy, partial_, db, stream_);
+  check(cudaMemsetAsync(x, 0, static_cast<std::size_t>(count) * sizeof(Half), stream_));
+}
+
+void CudaOps::accumulate() {
+  mark(StackClass::elementwise);
+  run_bias_add(rows_of({static_cast<long>(parameters_ / 8), 8}),
+               {more_gradients_, nullptr, gradients_, gradients_}, stream_);
 }
 
 void CudaOps::attention(std::size_t layer, const Half* qkv, Half* out) {
@@ -174,7 +209,7 @@ void CudaOps::attention(std::size_t layer, const Half* qkv, Half* out) {
   if (at == forward_bound_.end()) {
     auto* const q = const_cast<Half*>(qkv);  // the library's pointers are to values it may write
     const int bound = attention_.bind_forward(
-        {.q = q, .k = q + s_.hidden, .v = q + 2 * s_.hidden, .out = out, .stats = stats_[layer]});
+        {.q = q, .k = q + local(), .v = q + 2 * local(), .out = out, .stats = stats_[layer]});
     at = forward_bound_.emplace(layer, bound).first;
   }
   attention_.forward(at->second, stream_);
@@ -184,12 +219,12 @@ void CudaOps::attention_back(std::size_t layer, const Half* qkv, const Half* out
                              Half* dqkv) {
   mark(StackClass::attention);
   auto at = backward_bound_.find(layer);
-  const std::size_t part = static_cast<std::size_t>(s_.tokens()) * s_.hidden;
+  const std::size_t part = static_cast<std::size_t>(s_.tokens()) * local();
   if (at == backward_bound_.end()) {
     auto* const q = const_cast<Half*>(qkv);
     const int bound = attention_.bind_backward({.q = q,
-                                                .k = q + s_.hidden,
-                                                .v = q + 2 * s_.hidden,
+                                                .k = q + local(),
+                                                .v = q + 2 * local(),
                                                 .out = const_cast<Half*>(out),
                                                 .stats = stats_[layer],
                                                 .dout = const_cast<Half*>(dout),
@@ -200,7 +235,7 @@ void CudaOps::attention_back(std::size_t layer, const Half* qkv, const Half* out
   }
   attention_.backward(at->second, stream_);
   mark(StackClass::elementwise);
-  run_join(rows_of(s_.tokens(), s_.hidden), dparts_, dqkv, stream_);
+  run_join(rows_of({s_.tokens(), local()}), dparts_, dqkv, stream_);
 }
 
 EmbedShape CudaOps::embed_shape() const {
@@ -219,7 +254,7 @@ void CudaOps::embed_back(const Half* dx, Half* dtable, Half* dpositions) {
 }
 
 void CudaOps::loss(const Half* logits) {
-  const RowShape r = rows_of(s_.tokens(), s_.vocab);
+  const RowShape r = rows_of({s_.tokens(), s_.vocab});
   mark(StackClass::elementwise);
   run_widen(logits, logits_, static_cast<std::size_t>(s_.tokens() * s_.vocab), stream_);
   mark(StackClass::loss);
@@ -227,36 +262,21 @@ void CudaOps::loss(const Half* logits) {
 }
 
 void CudaOps::loss_back(Half* logits) {
-  const RowShape r = rows_of(s_.tokens(), s_.vocab);
+  const RowShape r = rows_of({s_.tokens(), s_.vocab});
   mark(StackClass::loss);
   run_cross_entropy(r, {.x = logits_, .kept = loss_kept_, .dx = dlogits_}, true, stream_);
   mark(StackClass::elementwise);
   run_narrow(dlogits_, logits, static_cast<std::size_t>(s_.tokens() * s_.vocab), stream_);
 }
 
-void CudaOps::gradients_ready(std::size_t from, std::size_t to) {
-  if (replicas_.count() == 1) { return; }
-  ready_.record(stream_);
-  check(cudaStreamWaitEvent(exchange_, ready_.get(), 0));
-  replicas_.sum(replica_, gradients_ + from, to - from, exchange_);
-}
-
-void CudaOps::reduce_data() {
-  if (replicas_.count() == 1) { return; }
-  mark(StackClass::communication);
-  summed_.record(exchange_);
-  check(cudaStreamWaitEvent(stream_, summed_.get(), 0));
-}
-
 void CudaOps::adam() {
   mark(StackClass::optimizer);
   // As Megatron-LM does: gradients are copied to fp32 and the new weights back to bf16. The copy is
   // where the loss has its gradients, a part of all parameters at a time.
-  const auto room = static_cast<std::size_t>(s_.tokens() * s_.vocab);
-  for (std::size_t at = 0; at < parameters_; at += room) {
-    const std::size_t count = std::min(room, parameters_ - at);
-    run_widen(gradients_ + at, dlogits_, count, stream_);
-    run_adam({dlogits_, master_ + at, first_ + at, second_ + at}, count, stream_);
+  for (std::size_t at = 0; at < parameters_; at += widened_room_) {
+    const std::size_t count = std::min(widened_room_, parameters_ - at);
+    run_widen(gradients_ + at, widened_, count, stream_);
+    run_adam({widened_, master_ + at, first_ + at, second_ + at}, count, stream_);
     run_narrow(master_ + at, weights_ + at, count, stream_);
   }
 }

@@ -13,7 +13,7 @@ namespace {
 constexpr int kWarmUp = 3;
 constexpr int kSteps = 12;
 
-/// What replicas tell each other: all are built, or one failed.
+/// What devices tell each other: all are built, or one failed.
 struct Meeting {
   explicit Meeting(int count) : all(count), failures(static_cast<std::size_t>(count)) {}
   std::barrier<> all;
@@ -60,17 +60,19 @@ StackTimes time_steps(Stack<CudaOps>& stack, CudaOps& ops) {
   return times;
 }
 
-/// One replica, from its memory to its times. A failure before the first step ends all.
-StackTimes run_replica(const StackShape& shape, const Replicas& replicas, int replica,
-                       Meeting& meeting) {
+/// One device, from its memory to its times. A failure before the first step ends all.
+StackTimes run_device(const StackShape& shape, const World& world, int device, Meeting& meeting) {
   StackTimes times;
+  std::optional<Exchange> exchange;
   std::optional<CudaOps> ops;
   std::optional<Stack<CudaOps>> stack;
-  auto& failure = meeting.failures[static_cast<std::size_t>(replica)];
+  auto& failure = meeting.failures[static_cast<std::size_t>(device)];
+  const long stage = rank_of(shape, device).stage;
   try {
-    check(cudaSetDevice(replica));
-    ops.emplace(shape, replicas, replica);
-    stack.emplace(shape, *ops);
+    check(cudaSetDevice(device));
+    exchange.emplace(world, shape, device);
+    ops.emplace(shape, *exchange, stage);
+    stack.emplace(shape, *ops, stage);
   } catch (...) { failure = std::current_exception(); }
   meeting.all.arrive_and_wait();
   if (meeting.failed()) { return times; }
@@ -80,19 +82,30 @@ StackTimes run_replica(const StackShape& shape, const Replicas& replicas, int re
   return times;
 }
 
+/// The fullest device's memory, the loss of a last stage, and the slowest device's step.
+StackTimes together(const std::vector<StackTimes>& all) {
+  StackTimes times = all.front();
+  for (const StackTimes& one : all) {
+    times.step = std::max(times.step, one.step);
+    times.memory = std::max(times.memory, one.memory);
+    times.first_loss = std::max(times.first_loss, one.first_loss);
+    times.last_loss = std::max(times.last_loss, one.last_loss);
+  }
+  return times;
+}
+
 }  // namespace
 
 StackTimes run_cuda_stack(const StackShape& shape) {
-  if (shape.tensor != 1) { throw NotHere("a stack on devices is not split over tensor ranks"); }
   if (shape.dtype != "bf16") { throw NotHere("a stack on devices is trained in bf16"); }
-  const auto count = static_cast<int>(shape.data);
-  const Replicas replicas(count);
+  const auto count = static_cast<int>(shape.devices());
+  const World world(shape);
   Meeting meeting(count);
   std::vector<StackTimes> times(static_cast<std::size_t>(count));
   std::vector<std::thread> threads;
-  for (int replica = 0; replica < count; ++replica) {
-    threads.emplace_back([&, replica] {
-      times[static_cast<std::size_t>(replica)] = run_replica(shape, replicas, replica, meeting);
+  for (int device = 0; device < count; ++device) {
+    threads.emplace_back([&, device] {
+      times[static_cast<std::size_t>(device)] = run_device(shape, world, device, meeting);
     });
   }
   for (std::thread& thread : threads) { thread.join(); }
@@ -100,7 +113,7 @@ StackTimes run_cuda_stack(const StackShape& shape) {
   for (const std::exception_ptr& failure : meeting.failures) {
     if (failure) { std::rethrow_exception(failure); }
   }
-  return times.front();
+  return together(times);
 }
 
 }  // namespace tsim::calibrate

@@ -164,6 +164,10 @@ Summary time_one(const Work& w, bool cold, cudaStream_t stream, Collectives& col
   if (w.kind == "memcpy") {
     return time_copy(w.words[0], static_cast<std::size_t>(count(w, 1)), stream);
   }
+  if (w.kind == "pair") {
+    return time_pair({static_cast<int>(count(w, 0)) - 1, static_cast<int>(count(w, 1)) - 1},
+                     static_cast<std::size_t>(count(w, 2)));
+  }
   if (w.kind == "launch") { return time_launch(w.words[0], stream); }
   if (w.kind == "collective") {
     return collectives.time(w.words[0], static_cast<int>(count(w, 1)),

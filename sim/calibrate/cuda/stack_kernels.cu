@@ -1,25 +1,10 @@
 #include <algorithm>
 
-#include "sim/calibrate/cuda/pack.cuh"
+#include "sim/calibrate/cuda/half_packs.cuh"
 #include "sim/calibrate/cuda/stack_kernels.hpp"
 
 namespace tsim::calibrate {
 namespace {
-
-using Wide = Pack<Half>;
-constexpr int kWide = Wide::kSize;
-
-__device__ Wide load(const Half* at, std::size_t pack) {
-  return reinterpret_cast<const Wide*>(at)[pack];
-}
-
-__device__ void store(Half* at, std::size_t pack, const Wide& value) {
-  reinterpret_cast<Wide*>(at)[pack] = value;
-}
-
-__device__ std::size_t index() {
-  return static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-}
 
 constexpr float kSlope = 0.7978845608F;  // sqrt(2 / pi)
 
@@ -229,8 +214,6 @@ __global__ void set_kernel(float* weights, Half* copy, float value, std::size_t 
   weights[i] = value;
   copy[i] = Half(value);
 }
-
-unsigned blocks_for(std::size_t threads) { return static_cast<unsigned>((threads + 255) / 256); }
 
 std::size_t packs_of(const RowShape& r) {
   return static_cast<std::size_t>(r.rows) * static_cast<std::size_t>(r.columns / kWide);

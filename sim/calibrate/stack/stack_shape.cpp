@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -12,28 +13,12 @@ namespace {
 
 constexpr long kMost = 1L << 40;
 
-struct Count {
-  const char* name;
-  long StackShape::*value;
-  bool required;
-};
-
-constexpr std::array<Count, 9> kCounts{{{"layers", &StackShape::layers, true},
-                                        {"hidden", &StackShape::hidden, true},
-                                        {"heads", &StackShape::heads, true},
-                                        {"ffn", &StackShape::ffn, true},
-                                        {"vocab", &StackShape::vocab, true},
-                                        {"sequence", &StackShape::sequence, true},
-                                        {"batch", &StackShape::batch, true},
-                                        {"tensor", &StackShape::tensor, false},
-                                        {"data", &StackShape::data, false}}};
-
-/// A whole number from 1 on; 0 for anything else.
-long count_of(std::string_view word) {
+/// A whole number; none for anything else.
+std::optional<long> count_of(std::string_view word, long least) {
   long value = 0;
   const auto [stop, failure] = std::from_chars(word.data(), word.data() + word.size(), value);
   const bool whole = failure == std::errc{} && stop == word.data() + word.size();
-  return whole && value >= 1 && value <= kMost ? value : 0;
+  return whole && value >= least && value <= kMost ? std::optional(value) : std::nullopt;
 }
 
 /// Why the line is none; empty where it was taken.
@@ -47,13 +32,31 @@ std::string take(const std::string& key, const std::string& value, StackShape& s
     return value == "bf16" || value == "fp16" || value == "fp32" ? ""
                                                                  : "expected bf16, fp16 or fp32";
   }
-  for (const Count& one : kCounts) {
+  std::string names;
+  for (const StackCount& one : kStackCounts) {
+    names += std::string(one.name) + ", ";
     if (key != one.name) { continue; }
-    shape.*one.value = count_of(value);
-    return shape.*one.value > 0 ? "" : "expected a whole number above 0";
+    const std::optional<long> count = count_of(value, one.least);
+    shape.*one.value = count.value_or(one.least);
+    return count ? "" : "expected a whole number from " + std::to_string(one.least) + " on";
   }
-  return "expected a key of a stack: layers, hidden, heads, ffn, vocab, sequence, batch, tensor, "
-         "data, causal, dtype";
+  return "expected a key of a stack: " + names + "causal, dtype";
+}
+
+void check_experts(const StackShape& s, std::vector<std::string>& bad) {
+  if (s.experts == 0) {
+    if (s.expert_ranks > 1 || s.top_k > 1) { bad.emplace_back("experts: expected some"); }
+    return;
+  }
+  if (s.experts % 8 != 0 || s.top_k > s.experts || s.tokens() % s.experts != 0) {
+    bad.emplace_back(
+        "experts: expected a multiple of 8, from top_k on, that divides the tokens of a "
+        "micro-batch");
+  }
+  if (s.data % s.expert_ranks != 0 || s.experts % s.expert_ranks != 0) {
+    bad.emplace_back("expert_ranks: expected a divisor of data and of experts");
+  }
+  if (s.tensor > 1) { bad.emplace_back("tensor: expected 1 where there are experts"); }
 }
 
 void check_whole(const StackShape& s, std::vector<std::string>& bad) {
@@ -64,13 +67,33 @@ void check_whole(const StackShape& s, std::vector<std::string>& bad) {
     bad.emplace_back("tensor: expected a divisor of the heads and of an eighth of ffn");
   }
   if (s.vocab % 8 != 0) { bad.emplace_back("vocab: expected a multiple of 8"); }
+  if (s.layers % s.pipeline != 0) { bad.emplace_back("pipeline: expected a divisor of layers"); }
+  if ((s.pipeline == 1 && s.micro_batches > 1) || (s.pipeline > 1 && s.data > 1)) {
+    bad.emplace_back(
+        "pipeline: expected micro-batches with a pipeline alone, and no replicas of it");
+  }
+  check_experts(s, bad);
+}
+
+/// Why the line is none; empty where it was taken or is a remark.
+std::string take_line(const std::string& line, std::set<std::string>& seen, StackShape& shape) {
+  std::istringstream words(line);
+  std::string key;
+  std::string value;
+  std::string more;
+  words >> key >> value >> more;
+  if (key.empty() || key.front() == '#') { return ""; }
+  if (!seen.insert(key).second) { return "expected each key once"; }
+  if (!more.empty() || value.empty()) { return "expected a key and a value"; }
+  return take(key, value, shape);
 }
 
 }  // namespace
 
 std::string stack_text(const StackShape& shape) {
   std::string text;
-  for (const Count& one : kCounts) {
+  for (const StackCount& one : kStackCounts) {
+    if (!one.required && shape.*one.value == one.least) { continue; }
     text += std::string(one.name) + " " + std::to_string(shape.*one.value) + "\n";
   }
   text += shape.causal ? "causal true\n" : "causal false\n";
@@ -83,24 +106,13 @@ StackShape read_stack(std::string_view text, std::vector<std::string>& bad) {
   std::istringstream in{std::string(text)};
   std::string line;
   for (std::size_t number = 1; std::getline(in, line); ++number) {
-    std::istringstream words(line);
-    std::string key;
-    std::string value;
-    std::string more;
-    words >> key >> value >> more;
-    if (key.empty() || key.front() == '#') { continue; }
-    const bool again = !seen.insert(key).second;
-    std::string why = !more.empty() || value.empty() ? "expected a key and a value"
-                      : again                        ? "expected each key once"
-                                                     : take(key, value, shape);
-    if (!why.empty()) {
+    if (const std::string why = take_line(line, seen, shape); !why.empty()) {
       bad.push_back("line " + std::to_string(number) + ": found \"" + line + "\", " + why);
     }
   }
-  for (const Count& one : kCounts) {
-    if (one.required && !seen.contains(one.name)) {
-      bad.push_back("found no " + std::string(one.name) + ", expected a line with it");
-    }
+  for (const StackCount& one : kStackCounts) {
+    if (!one.required || seen.contains(one.name)) { continue; }
+    bad.push_back(std::string("found no ") + one.name + ", expected a line with it");
   }
   if (bad.empty()) { check_whole(shape, bad); }
   return shape;
@@ -115,7 +127,7 @@ std::string_view name_of(StackClass which) {
 std::string stack_line(const StackShape& shape, const StackTimes& times, const std::string& facts) {
   Object object;
   object.text("tsim", "check 1");
-  for (const Count& one : kCounts) {
+  for (const StackCount& one : kStackCounts) {
     object.number(one.name, static_cast<double>(shape.*one.value));
   }
   object.text("causal", shape.causal ? "true" : "false").text("dtype", shape.dtype);

@@ -34,11 +34,11 @@ MeasuredStack measure_on_devices(const calibrate::StackShape& shape) {
 
 MeasuredStack measure_on_processor(const calibrate::StackShape& shape,
                                    const CalibrateOptions& options) {
-  if (shape.dtype != "fp32" || shape.data != 1) {
+  if (shape.dtype != "fp32" || shape.devices() != 1) {
     throw sim::InputErrors(
         options.check.string(),
         {{.path = "/precision/compute",
-          .found = shape.dtype + " on " + std::to_string(shape.data) + " devices",
+          .found = shape.dtype + " on " + std::to_string(shape.devices()) + " devices",
           .expected = "fp32 on one device with --device cpu"}});
   }
   const double seconds = *sim::parse_quantity(options.budget, sim::Dimension::time).value;
@@ -96,7 +96,7 @@ void refuse_other_shape(const calibrate::StackShape& wanted, const calibrate::St
 }  // namespace
 
 int check_command(const CalibrateOptions& options, std::ostream& out) {
-  const Prediction prediction = prediction_of(options.check);
+  const Prediction prediction = prediction_of(options.check, options.settings);
   sim::Problems problems;
   const calibrate::StackShape shape = calibrate::stack_of(prediction.scenario, problems);
   if (!problems.empty()) { throw sim::InputErrors(options.check.string(), problems.errors()); }

@@ -4,8 +4,11 @@
 
 namespace tsim::cli {
 
-Prediction prediction_of(const std::filesystem::path& scenario) {
-  Prediction prediction{.scenario = sim::read_scenario_file(scenario, {}).base};
+Prediction prediction_of(const std::filesystem::path& scenario, std::span<const Setting> settings) {
+  std::vector<std::string> texts;
+  texts.reserve(settings.size());
+  for (const Setting& s : settings) { texts.push_back(s.pointer + "=" + s.value); }
+  Prediction prediction{.scenario = sim::read_scenario_file(scenario, texts).base};
   const sim::Simulation simulation = sim::run_scenario(prediction.scenario);
   prediction.report = summarise(prediction.scenario, simulation);
   prediction.report.lookups =

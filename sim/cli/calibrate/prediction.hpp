@@ -2,7 +2,9 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 
+#include "sim/cli/options.hpp"
 #include "sim/report/report.hpp"
 #include "sim/scenario.hpp"
 
@@ -13,6 +15,7 @@ struct Prediction {
   sim::Report report;  // with all lookups, whether the device was measured or not
 };
 
-Prediction prediction_of(const std::filesystem::path& scenario);
+/// `settings` change the scenario.
+Prediction prediction_of(const std::filesystem::path& scenario, std::span<const Setting> settings);
 
 }  // namespace tsim::cli

@@ -1,7 +1,9 @@
 #include "sim/cli/calibrate/print_calibration.hpp"
 
 #include <algorithm>
+#include <map>
 #include <ostream>
+#include <utility>
 
 #include "cost/fit.hpp"
 #include "sim/cli/format.hpp"
@@ -71,6 +73,35 @@ void print_links(const cost::Measured& measured, std::ostream& out) {
               rows);
 }
 
+void print_pairs(const cost::Measured& measured, std::ostream& out) {
+  const auto series =
+      std::find_if(measured.series.begin(), measured.series.end(),
+                   [](const cost::Series& one) { return one.key.kind == cost::PointKind::pair; });
+  if (series == measured.series.end()) { return; }
+  std::map<std::pair<std::int64_t, std::int64_t>, const cost::MeasuredPoint*> longest;
+  std::int64_t most = 0;
+  for (const cost::MeasuredPoint& p : series->points) {
+    const cost::MeasuredPoint*& at = longest[{p.shape[0], p.shape[1]}];
+    if (at == nullptr || at->shape[2] < p.shape[2]) { at = &p; }
+    most = std::max({most, p.shape[0], p.shape[1]});
+  }
+  std::vector<Column> columns{{"from"}};
+  std::vector<std::vector<std::string>> rows;
+  for (std::int64_t from = 1; from <= most; ++from) {
+    columns.push_back({"to " + std::to_string(from), Align::right});
+    std::vector<std::string>& row = rows.emplace_back(1, std::to_string(from));
+    for (std::int64_t to = 1; to <= most; ++to) {
+      const auto found = longest.find({from, to});
+      row.push_back(found == longest.end()
+                        ? "-"
+                        : rate_text(BytesPerSecond{static_cast<double>(found->second->shape[2]) /
+                                                   cost::time_of(*found->second).value}));
+    }
+  }
+  out << "\nCopies from one device to another\n";
+  print_table(out, columns, rows);
+}
+
 void print_calibration(const std::vector<std::filesystem::path>& paths,
                        const std::vector<calibrate::ImportedPoints>& files,
                        const calibrate::Calibration& calibration, std::ostream& out) {
@@ -87,6 +118,7 @@ void print_calibration(const std::vector<std::filesystem::path>& paths,
   }
   print_series(calibration.measured, out);
   print_links(calibration.measured, out);
+  print_pairs(calibration.measured, out);
 }
 
 }  // namespace tsim::cli

@@ -20,4 +20,7 @@ void print_series(const cost::Measured& measured, std::ostream& out);
 /// alpha and rate of copies and collectives.
 void print_links(const cost::Measured& measured, std::ostream& out);
 
+/// Rates of copies from each device to each other, the longest that were timed.
+void print_pairs(const cost::Measured& measured, std::ostream& out);
+
 }  // namespace tsim::cli

@@ -40,6 +40,7 @@ void print_device(const cost::Device& device, std::ostream& out) {
   print_sources(*device.measured, out);
   print_series(*device.measured, out);
   print_links(*device.measured, out);
+  print_pairs(*device.measured, out);
 }
 
 void print_device_json(const cost::Device& device, std::ostream& out) {

@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "sim/cli/options/commands.hpp"
+#include "sim/cli/options/parts.hpp"
 #include "sim/input/quantity.hpp"
 
 namespace tsim::cli {
@@ -23,6 +24,7 @@ CLI::Validator duration() {
 Added add_calibrate(CLI::App& app) {
   const auto options = std::make_shared<CalibrateOptions>();
   const auto action = std::make_shared<std::string>();
+  const auto settings = std::make_shared<std::vector<std::string>>();
   CLI::App& calibrate = *app.add_subcommand(
       "calibrate", "Make a device file of measurements, or say what to measure");
   calibrate
@@ -67,14 +69,17 @@ Added add_calibrate(CLI::App& app) {
   calibrate.add_option("--budget", options->budget, "Time to spend on it (60 s)")
       ->check(duration())
       ->type_name("TIME");
+  add_settings(calibrate, *settings, "scenarios of --check and --for");
   calibrate.footer(
       "Example:\n  tsim calibrate import h200.jsonl --device-file devices/our-h200.json");
-  return {&calibrate, [options, action] {
+  return {&calibrate, [options, action, settings] {
             if (!action->empty() && options->import.empty()) {
               return Command{
                   Message{"tsim calibrate import: found no files, expected measurements\n", 2}};
             }
-            return Command{*options};
+            CalibrateOptions all = *options;
+            all.settings = split_settings(*settings);
+            return Command{all};
           }};
 }
 

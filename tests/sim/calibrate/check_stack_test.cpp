@@ -49,8 +49,43 @@ TEST_CASE("what a stack cannot be is refused, all of it at once") {
   sim::Problems problems;
   stack_of(read(scenario(R"("tensor": 2, "recompute": "full")", R"(, "activation": "relu")")),
            problems);
-  // Another activation, two micro-batches, tensor ranks, recomputation.
-  CHECK(problems.errors().size() == 4);
+  // Another activation, two micro-batches without a pipeline, recomputation, sums over tensor ranks
+  // beside products, and a vocabulary in parts.
+  CHECK(problems.errors().size() == 5);
+}
+
+TEST_CASE("tensor ranks, stages and experts are a stack's, too") {
+  sim::Problems problems;
+  const std::string whole = R"(, "overlap_tensor": false, "vocabulary_parallel": false,
+                               "gradient_clipping": false)";
+  StackShape shape = stack_of(read(scenario(R"("tensor": 2, "gradient_accumulation": "eager",
+    "pipeline": 1)" + whole)),
+                              problems);
+  CHECK(problems.errors().size() == 1);  // two micro-batches
+  problems = {};
+  shape = stack_of(read(scenario(R"("pipeline": 2, "gradient_accumulation": "eager")")), problems);
+  CHECK(problems.empty());
+  CHECK(shape.pipeline == 2);
+  CHECK(shape.micro_batches == 2);
+  CHECK(shape.devices() == 2);
+  problems = {};
+  shape = stack_of(read(scenario(R"("data": 2, "expert": 2)", R"(, "moe": {"experts": 8, "top_k": 2,
+    "ffn": 128, "normalise_top_k": false})")),
+                   problems);
+  CHECK(problems.empty());
+  CHECK(shape.experts == 8);
+  CHECK(shape.top_k == 2);
+  CHECK(shape.ffn == 128);
+  CHECK(shape.expert_ranks == 2);
+  CHECK(shape.local_experts() == 4);
+  CHECK(shape.expert_rows() == 2 * 16 * 2 * 2 / 8);  // of both ranks' 32 tokens, two copies each
+}
+
+TEST_CASE("a stack of several stages is compared by its step and its memory alone") {
+  sim::Report report;
+  report.stages.resize(2);
+  report.lookups = {{.subject = cost::subject_of("adam 8"), .time = Seconds{1}}};
+  CHECK(compare(report, {}).classes.empty());
 }
 
 TEST_CASE("a measured stack is read back, and another file is not taken for one") {

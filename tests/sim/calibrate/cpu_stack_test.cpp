@@ -34,7 +34,7 @@ double gradient_of(const StackShape& shape, std::size_t place) {
   for (std::size_t i = 0; i < places_of(shape).size; ++i) { ops.weights()[i] *= 3; }
   stack.forward();
   stack.backward();
-  return static_cast<double>(ops.gradients()[place]);
+  return static_cast<double>(ops.gradients(true)[place]);
 }
 
 }  // namespace
@@ -66,6 +66,41 @@ TEST_CASE("the stack's gradients are the slopes of its loss") {
   }
 }
 
+TEST_CASE("so are those of experts and of their router") {
+  StackShape shape = kSmall;
+  shape.sequence = 8;
+  shape.experts = 8;
+  shape.top_k = 2;
+  const LayerPlaces l = places_of(shape).layers[0];
+  for (const std::size_t place :
+       {l.norm2 + 9, l.router + 3, l.router + 5 * 32 + 1, l.fc1 + 100, l.fc1 + 3 * 64 * 32 + 7,
+        l.fc1_bias + 70, l.fc2 + 55, l.fc2 + 7 * 64 * 32 + 2, l.fc2_bias + 40}) {
+    CAPTURE(place);
+    const auto slope_over = [&](float step) {
+      return (loss_with(shape, place, step) - loss_with(shape, place, -step)) / (2.0 * step);
+    };
+    const double slope = (4 * slope_over(1e-2F) - slope_over(2e-2F)) / 3;
+    CHECK(std::abs(gradient_of(shape, place) - slope) <= 0.02 * std::abs(slope) + 0.01);
+  }
+}
+
+TEST_CASE("every expert gets as many tokens, each copy a place of its own") {
+  StackShape shape = kSmall;
+  shape.sequence = 8;
+  shape.experts = 8;
+  shape.top_k = 2;
+  std::vector<int> used(32);
+  for (long token = 0; token < 16; ++token) {
+    for (long choice = 0; choice < 2; ++choice) {
+      const auto at = static_cast<std::size_t>(place_of(token, choice, shape));
+      REQUIRE(at < used.size());
+      ++used[at];
+      CHECK(at / 4 == static_cast<std::size_t>(expert_of(token, choice, 8)));
+    }
+  }
+  for (const int count : used) { CHECK(count == 1); }
+}
+
 TEST_CASE("training lowers the loss from that of a guess, log of the vocabulary") {
   const StackTimes times = run_cpu_stack(kSmall, 0.2);
   CHECK(times.first_loss == doctest::Approx(std::log(24.0)).epsilon(0.05));
@@ -90,4 +125,31 @@ TEST_CASE("a stack's text is read back, and each mistake in it is told") {
   read_stack("layers 2\nlayers 3\nhidden many\nheads\nwidth 8\ncausal maybe\n", bad);
   // Five bad lines, and ffn, vocab, sequence and batch are missing.
   CHECK(bad.size() == 9);
+}
+
+TEST_CASE("ranks that a stack cannot be dealt to are told") {
+  const auto problems = [](StackShape shape) {
+    std::vector<std::string> bad;
+    read_stack(stack_text(shape), bad);
+    return bad.size();
+  };
+  StackShape shape = kSmall;
+  shape.sequence = 8;
+  CHECK(problems(shape) == 0);
+  shape.pipeline = 3;  // of two layers
+  CHECK(problems(shape) == 1);
+  shape.pipeline = 1;
+  shape.micro_batches = 2;
+  CHECK(problems(shape) == 1);
+  shape.micro_batches = 1;
+  shape.top_k = 2;  // without experts
+  CHECK(problems(shape) == 1);
+  shape.experts = 8;
+  CHECK(problems(shape) == 0);
+  shape.expert_ranks = 2;  // of one replica
+  CHECK(problems(shape) == 1);
+  shape.data = 2;
+  CHECK(problems(shape) == 0);
+  shape.tensor = 2;
+  CHECK(problems(shape) == 1);
 }
