@@ -30,13 +30,13 @@ std::array<DType, 4> fallbacks(DType d) {
 }
 
 /// Matrix units load whole 16 bytes of an operand's row [NVIDIA, Matrix multiplication background
-/// guide, table 2]. Attention of 16-bit heads whose width, the shorter side, is no multiple of 8
+/// guide, table 2]. Attention of 16-bit heads whose width, the shortest side, is no multiple of 8
 /// ran on the vector units: BLOOM's candidates with heads of 108 took 40 s longer than those with
 /// 144, which is 12 TFLOP/s in attention [BigScience, tr11-176B-ml/chronicles-prequel.md].
 bool misaligned(const models::Kernel& k) {
   constexpr std::int64_t kElements = 8;
   const bool narrow = k.dtype == DType::fp16 || k.dtype == DType::bf16;
-  return narrow && k.kind == OpKind::attention_matmul && std::min(k.k, k.n) % kElements != 0;
+  return narrow && k.kind == OpKind::attention_matmul && std::min({k.m, k.n, k.k}) % kElements != 0;
 }
 
 FlopsPerSecond arithmetic_rate(const models::Kernel& k, const Device& device) {

@@ -32,6 +32,7 @@ std::vector<validate::Source> training(const Split& split) {
 
 std::string figure(const FitParameter& parameter, double value) {
   if (!std::isfinite(value)) { return "not determined"; }
+  if (parameter.dimension == sim::Dimension::time) { return format(Seconds{value}); }
   return parameter.dimension ? sim::quantity_text(std::stod(significant(value * 1e9, 4)) / 1e9,
                                                   *parameter.dimension)
                              : significant(value, 3);
