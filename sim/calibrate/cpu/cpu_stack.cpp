@@ -53,7 +53,8 @@ class CpuOps::Timer {
   Clock::time_point start_ = Clock::now();
 };
 
-CpuOps::CpuOps(const StackShape& shape, int threads, long stage) : s_(shape), threads_(threads) {
+CpuOps::CpuOps(StackShape shape, int threads, long stage)
+    : s_(std::move(shape)), threads_(threads) {
   const StackPlaces places = places_of(s_, stage);
   parameters_ = places.size;
   weights_ = values(parameters_);

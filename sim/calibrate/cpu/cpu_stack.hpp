@@ -16,7 +16,7 @@ class CpuOps {
  public:
   using Value = float;
 
-  CpuOps(const StackShape& shape, int threads, long stage = 0);
+  CpuOps(StackShape shape, int threads, long stage = 0);
 
   float* values(std::size_t count);
   float* floats(std::size_t count) { return values(count); }

@@ -59,16 +59,8 @@ class Stack {
     const Value* up = last() ? backward_head(kept) : ops_.await_backward();
     if (last() && whole) { ops_.gradients_ready(places_.norm, places_.size); }
     for (std::size_t i = kept.layers.size(); i-- > 0;) {
-      const Value* const before = i == 0 ? kept.input : kept.layers[i - 1].out;
-      Value* const down = i == 0 && !first() ? ops_.room_backward() : dx_;
-      s_.experts > 0 ? backward_experts(i, kept, up) : backward_mlp(i, kept, up);
-      backward_attention(i, kept, before, down);
-      if (whole) {
-        const LayerPlaces& p = places_.layers[i];
-        ops_.gradients_ready(p.norm1, s_.experts > 0 ? p.fc1 : p.end);
-        if (s_.experts > 0) { ops_.experts_ready(p.fc1, p.end); }
-      }
-      up = down;
+      up = backward_layer(i, kept, up);
+      if (whole) { layer_ready(places_.layers[i]); }
     }
     if (!first()) {
       ops_.send_backward(up, s_.tokens() * s_.hidden);
@@ -200,6 +192,11 @@ class Stack {
     }
   }
 
+  void layer_ready(const LayerPlaces& p) {
+    ops_.gradients_ready(p.norm1, s_.experts > 0 ? p.fc1 : p.end);
+    if (s_.experts > 0) { ops_.experts_ready(p.fc1, p.end); }
+  }
+
   void forward_attention(std::size_t i, const Slot& slot, const Value* x) {
     const Layer& l = slot.layers[i];
     const LayerPlaces& p = places_.layers[i];
@@ -264,6 +261,15 @@ class Stack {
     ops_.norm_back(token_rows(), {x, w_ + places_.norm, last_kept_, scratch_},
                    {dx_, g_ + places_.norm, g_ + places_.norm_bias});
     return dx_;
+  }
+
+  /// The gradient of the layer's input.
+  const Value* backward_layer(std::size_t i, const Slot& slot, const Value* up) {
+    const Value* const before = i == 0 ? slot.input : slot.layers[i - 1].out;
+    Value* const down = i == 0 && !first() ? ops_.room_backward() : dx_;
+    s_.experts > 0 ? backward_experts(i, slot, up) : backward_mlp(i, slot, up);
+    backward_attention(i, slot, before, down);
+    return down;
   }
 
   /// From the gradient `up` of the layer's output to that of its middle in dmiddle_.

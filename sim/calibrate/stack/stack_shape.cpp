@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "sim/calibrate/journal.hpp"
 
@@ -34,7 +35,7 @@ std::string take(const std::string& key, const std::string& value, StackShape& s
   }
   std::string names;
   for (const StackCount& one : kStackCounts) {
-    names += std::string(one.name) + ", ";
+    names.append(one.name).append(", ");
     if (key != one.name) { continue; }
     const std::optional<long> count = count_of(value, one.least);
     shape.*one.value = count.value_or(one.least);
@@ -106,9 +107,11 @@ StackShape read_stack(std::string_view text, std::vector<std::string>& bad) {
   std::istringstream in{std::string(text)};
   std::string line;
   for (std::size_t number = 1; std::getline(in, line); ++number) {
-    if (const std::string why = take_line(line, seen, shape); !why.empty()) {
-      bad.push_back("line " + std::to_string(number) + ": found \"" + line + "\", " + why);
-    }
+    const std::string why = take_line(line, seen, shape);
+    if (why.empty()) { continue; }
+    std::string problem = "line " + std::to_string(number);
+    problem.append(": found \"").append(line).append("\", ").append(why);
+    bad.push_back(std::move(problem));
   }
   for (const StackCount& one : kStackCounts) {
     if (!one.required || seen.contains(one.name)) { continue; }
