@@ -2,7 +2,9 @@
 #pragma once
 
 #include <span>
-#include <string_view>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "cost/collectives.hpp"
 
@@ -25,10 +27,20 @@ struct RowTraffic {
   double device_share = 1.0;  // (0, 1]
 };
 
+/// An exchange with its messages added up by channel, which are many fewer: after `latency` the
+/// bytes of all channels move at once, and it is over when the last one has none left.
+struct DispatchPlan {
+  std::string algorithm;
+  Seconds latency{};
+  std::vector<std::pair<ChannelId, double>> loads;  // ascending, above 0
+  StepCosts costs{};
+};
+Seconds time_alone(const DispatchPlan& plan, const Topology& topology);
+
 /// Plans the exchange. The regime is that of the tuning's all-to-all with the way's name. Throws
 /// std::invalid_argument for hierarchical or rails over nodes with different numbers of devices.
-CollectivePlan plan_dispatch(DispatchWay way, std::span<const int> devices,
-                             const RowTraffic& traffic, Router& router);
+DispatchPlan plan_dispatch(DispatchWay way, std::span<const int> devices, const RowTraffic& traffic,
+                           Router& router);
 
 /// Mean number of distinct groups among the `chosen` of `items` that lie in `groups` equal groups,
 /// every choice equally likely: g (1 - C(n - n/g, k) / C(n, k)). 1 <= chosen <= items, groups

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
+#include <numeric>
+#include <unordered_map>
+#include <utility>
 
 namespace tsim::sim {
 
@@ -134,6 +137,85 @@ std::vector<bool> shared_flows(const Comm& comm, const std::vector<bool>& meetin
   return shared;
 }
 
+/// Flows that share channels, directly or by way of others, as sets.
+class Joined {
+ public:
+  explicit Joined(std::size_t flows) : parent_(flows) {
+    std::iota(parent_.begin(), parent_.end(), std::size_t{0});
+  }
+  std::size_t first_of(std::size_t flow) {
+    while (parent_[flow] != flow) {
+      parent_[flow] = parent_[parent_[flow]];
+      flow = parent_[flow];
+    }
+    return flow;
+  }
+  /// The set keeps the number of its first flow.
+  void join(std::size_t a, std::size_t b) {
+    const std::size_t first = first_of(a);
+    const std::size_t second = first_of(b);
+    parent_[std::max(first, second)] = std::min(first, second);
+  }
+
+ private:
+  std::vector<std::size_t> parent_;
+};
+
+/// The shared flows with their part's first flow, part by part.
+std::vector<std::pair<std::size_t, std::size_t>> in_parts(const Comm& comm,
+                                                          const std::vector<bool>& shared) {
+  Joined joined(comm.flows.size());
+  std::unordered_map<ChannelId, std::size_t> user;
+  for (std::size_t f = 0; f < comm.flows.size(); ++f) {
+    if (!shared[f]) { continue; }
+    for (const ChannelId c : comm.flows[f].channels) {
+      joined.join(user.try_emplace(c, f).first->second, f);
+    }
+  }
+  std::vector<std::pair<std::size_t, std::size_t>> flows;
+  for (std::size_t f = 0; f < comm.flows.size(); ++f) {
+    if (shared[f]) { flows.emplace_back(joined.first_of(f), f); }
+  }
+  std::sort(flows.begin(), flows.end());
+  return flows;
+}
+
+/// Fills what of `comm` may meet others; `path_of` numbers lists of channels.
+template <class PathOf>
+void add_parts(const Comm& comm, const std::vector<bool>& shared, const std::vector<bool>& meeting,
+               PathOf path_of, CommLoad& load) {
+  std::size_t last = comm.flows.size();
+  for (const auto& [first, number] : in_parts(comm, shared)) {
+    const Flow& flow = comm.flows[number];
+    const auto at = static_cast<std::uint32_t>(load.flows.size());
+    load.flows.push_back({path_of(flow), flow.bytes});
+    if (first != last) { load.parts.push_back({at, at, 0}); }
+    load.parts.back().end = at + 1;
+    last = first;
+    const auto part = static_cast<std::uint32_t>(load.parts.size()) - 1;
+    for (const ChannelId c : flow.channels) {
+      if (meeting[static_cast<std::size_t>(c)]) { load.meeting.push_back({c, part}); }
+    }
+  }
+  std::sort(load.meeting.begin(), load.meeting.end());
+  load.meeting.erase(std::unique(load.meeting.begin(), load.meeting.end()), load.meeting.end());
+}
+
+/// Seconds that a part takes alone: its busiest channel's.
+double alone(const SharedPart& part, const CommLoad& load,
+             const std::vector<std::vector<ChannelId>>& paths,
+             std::span<const cost::Channel> channels) {
+  std::map<ChannelId, double> bytes;
+  for (std::uint32_t f = part.first; f < part.end; ++f) {
+    for (const ChannelId c : paths[load.flows[f].path]) { bytes[c] += load.flows[f].bytes; }
+  }
+  double longest = 0;
+  for (const auto& [c, sum] : bytes) {
+    longest = std::max(longest, sum / channels[static_cast<std::size_t>(c)].bandwidth.value);
+  }
+  return longest;
+}
+
 }  // namespace
 
 double transfer_alone(const Comm& comm, std::span<const cost::Channel> channels) {
@@ -156,21 +238,17 @@ CommLoads comm_loads(const TaskGraph& graph, std::span<const cost::Channel> chan
     load.latency = comm.latency.value;
     load.alone = transfer_alone(comm, channels);
     load.alone_private = busiest(comm, channels, [&](std::size_t f) { return !shared[f]; });
-    for (std::size_t f = 0; f < comm.flows.size(); ++f) {
-      if (shared[f]) {
-        const Flow& flow = comm.flows[f];
-        const auto fresh = static_cast<std::uint32_t>(path_index.size());
-        const auto path = path_index.try_emplace(flow.channels, fresh).first;
-        load.flows.push_back({path->second, flow.bytes});
-        std::copy_if(flow.channels.begin(), flow.channels.end(), std::back_inserter(load.meeting),
-                     [&](ChannelId c) { return meeting[static_cast<std::size_t>(c)]; });
-      }
-    }
-    std::sort(load.meeting.begin(), load.meeting.end());
-    load.meeting.erase(std::unique(load.meeting.begin(), load.meeting.end()), load.meeting.end());
+    const auto path_of = [&](const Flow& flow) {
+      const auto fresh = static_cast<std::uint32_t>(path_index.size());
+      return path_index.try_emplace(flow.channels, fresh).first->second;
+    };
+    add_parts(comm, shared, meeting, path_of, load);
   }
   loads.paths.resize(path_index.size());
   for (const auto& [path, index] : path_index) { loads.paths[index] = path; }
+  for (CommLoad& load : loads.comms) {
+    for (SharedPart& part : load.parts) { part.alone = alone(part, load, loads.paths, channels); }
+  }
   return loads;
 }
 

@@ -169,18 +169,28 @@ class SimGridNetwork::Impl {
   std::uint64_t flows_shared = 0;
 
  private:
-  /// A running communication that may meet others. It is one timer until it does.
+  /// A running communication that may meet others. It is one event until it does; from then on its
+  /// private flows, and the parts that have met nobody, are one.
   struct Instance {
     TaskId task = 0;
     std::uint32_t comm = 0;
-    std::uint32_t parts = 0;  // flows and timers that have not ended
-    bool alone = false;       // while it has met nobody
-    double alone_end = 0;     // SimGrid's clock
-    std::uint64_t event = 0;  // that end's
+    std::uint32_t left = 0;    // flows and events that have not ended
+    std::uint64_t event = 0;   // the end of what has met nobody; 0: none
+    double alone_end = 0;      // SimGrid's clock then
+    bool split = false;        // whether it has met another
+    double split_at = 0;       // when it did,
+    double fraction = 0;       // and what was left of it then
+    std::vector<char> shared;  // by part, once split: whether its flows are SimGrid's
+  };
+
+  /// A part of a running communication.
+  struct User {
+    std::uint32_t instance = 0, part = 0;
+    bool operator==(const User&) const = default;
   };
 
   /// What is to happen at a time of SimGrid's clock.
-  enum class EventKind : std::uint8_t { task_done, transfer_begins, alone_ends, part_ends };
+  enum class EventKind : std::uint8_t { task_done, transfer_begins, alone_ends };
   struct Event {
     double at = 0;
     std::uint64_t number = 0;  // of two at the same time the one that was planned first is first
@@ -210,7 +220,6 @@ class SimGridNetwork::Impl {
     switch (event.kind) {
       case EventKind::task_done: done(event.what); break;
       case EventKind::transfer_begins: begin_transfer(event.what); break;
-      case EventKind::part_ends: part_ended(event.what); break;
       case EventKind::alone_ends:
         if (instances_[event.what].event == event.number) { alone_ended(event.what); }
         break;
@@ -284,49 +293,86 @@ class SimGridNetwork::Impl {
   /// The latency is over: the bytes start to move.
   void begin_transfer(std::uint32_t id) {
     const CommLoad& load = loads_.comms[instances_[id].comm];
-    bool met = false;
-    for (const ChannelId c : load.meeting) {
-      auto& users = users_[static_cast<std::size_t>(c)];
-      for (const std::uint32_t other : users) { met = share(other) || met; }
-      users.push_back(id);
+    std::vector<std::uint32_t> met;
+    for (const MeetingChannel& m : load.meeting) {
+      auto& users = users_[static_cast<std::size_t>(m.channel)];
+      bool here = false;
+      for (const User& other : users) { here = share(other) || here; }
+      if (here) { met.push_back(m.part); }
+      users.push_back({id, m.part});
     }
     Instance& self = instances_[id];
-    self.parts = 1;
-    self.alone = true;
+    self.left = 1;
+    self.split = false;
     self.alone_end = clock() + load.alone * time_scale_;
     self.event = plan(self.alone_end, EventKind::alone_ends, id);
-    if (met) { share(id); }
+    for (const std::uint32_t part : met) { share({id, part}); }
   }
 
   void alone_ended(std::uint32_t id) {
-    instances_[id].alone = false;
+    instances_[id].event = 0;
     part_ended(id);
   }
 
-  /// Turns a communication that has met another into flows of SimGrid with the bytes that are left;
-  /// what is private goes on as a timer. False when it is just ending and in nobody's way.
-  bool share(std::uint32_t id) {
-    if (!instances_[id].alone) { return true; }
-    const CommLoad& load = loads_.comms[instances_[id].comm];
-    const double left = instances_[id].alone_end - clock();
-    if (left <= kPrecision) { return false; }
-    instances_[id].alone = false;
-    instances_[id].event = 0;
-    const double fraction = std::min(1.0, left / (load.alone * time_scale_));
-    instances_[id].parts = static_cast<std::uint32_t>(load.flows.size());
-    for (const SharedFlow& flow : load.flows) {
-      const Start start{flow.path, flow.bytes * fraction, id};
-      if (sharing_) {
-        start_flow(start);
-      } else {
-        starting_.push_back(start);
-      }
+  /// Turns a part of a communication that has met another into flows of SimGrid with the bytes that
+  /// are left; the rest goes on as an event. False when it is just ending and in nobody's way.
+  bool share(const User& user) {
+    Instance& self = instances_[user.instance];
+    const CommLoad& load = loads_.comms[self.comm];
+    if (!self.split) {
+      const double left = self.alone_end - clock();
+      if (left <= kPrecision) { return false; }
+      self.split = true;
+      self.split_at = clock();
+      self.fraction = std::min(1.0, left / (load.alone * time_scale_));
+      self.shared.assign(load.parts.size(), 0);
     }
-    if (load.alone_private > 0) {
-      ++instances_[id].parts;
-      plan(clock() + fraction * load.alone_private * time_scale_, EventKind::part_ends, id);
+    if (self.shared[user.part] != 0) { return true; }
+    const SharedPart& part = load.parts[user.part];
+    const double left = end_of(self, part.alone) - clock();
+    if (left <= kPrecision && clock() > self.split_at) { return false; }
+    self.shared[user.part] = 1;
+    self.left += part.end - part.first;
+    const double fraction = part.alone > 0 ? left / (part.alone * time_scale_) : 0.0;
+    for (std::uint32_t f = part.first; f < part.end; ++f) {
+      begin_flow({load.flows[f].path, load.flows[f].bytes * fraction, user.instance});
     }
+    set_rest(user.instance);
     return true;
+  }
+
+  /// When what takes `alone` seconds with the wires to itself ends, once split.
+  double end_of(const Instance& self, double alone) const {
+    return self.split_at + self.fraction * alone * time_scale_;
+  }
+
+  /// The end of all that has met nobody.
+  void set_rest(std::uint32_t id) {
+    Instance& self = instances_[id];
+    if (self.event == 0) { return; }
+    const CommLoad& load = loads_.comms[self.comm];
+    double longest = load.alone_private;
+    for (std::size_t p = 0; p < load.parts.size(); ++p) {
+      if (self.shared[p] == 0) { longest = std::max(longest, load.parts[p].alone); }
+    }
+    const double end = longest > 0 ? end_of(self, longest) : 0.0;
+    if (end == self.alone_end) { return; }
+    self.event = 0;
+    if (end <= clock()) {
+      --self.left;  // over already
+      return;
+    }
+    self.alone_end = end;
+    self.event = plan(end, EventKind::alone_ends, id);
+  }
+
+  /// While SimGrid does not run, flows wait for it to start at this instant.
+  void begin_flow(const Start& start) {
+    if (sharing_) {
+      start_flow(start);
+    } else {
+      starting_.push_back(start);
+    }
   }
 
   void start_flow(const Start& start) {
@@ -343,10 +389,10 @@ class SimGridNetwork::Impl {
   }
 
   void part_ended(std::uint32_t id) {
-    if (--instances_[id].parts > 0) { return; }
-    for (const ChannelId c : loads_.comms[instances_[id].comm].meeting) {
-      auto& users = users_[static_cast<std::size_t>(c)];
-      users.erase(std::find(users.begin(), users.end(), id));
+    if (--instances_[id].left > 0) { return; }
+    for (const MeetingChannel& m : loads_.comms[instances_[id].comm].meeting) {
+      auto& users = users_[static_cast<std::size_t>(m.channel)];
+      users.erase(std::find(users.begin(), users.end(), User{id, m.part}));
     }
     free_instances_.push_back(id);
     done(instances_[id].task);
@@ -365,8 +411,8 @@ class SimGridNetwork::Impl {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> planned_;
   std::vector<Start> starting_;  // flows that are to start at this instant
   sg::Host* sink_ = nullptr;
-  std::vector<sg::Host*> sources_;                 // by path
-  std::vector<std::vector<std::uint32_t>> users_;  // by channel: instances that move bytes
+  std::vector<sg::Host*> sources_;        // by path
+  std::vector<std::vector<User>> users_;  // by channel: what moves bytes there
   std::vector<Instance> instances_;
   std::vector<std::uint32_t> free_instances_;
   std::deque<Slot> slots_;  // which stay where they are

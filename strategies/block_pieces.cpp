@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "strategies/ring_attention.hpp"
+#include "strategies/tensor/expert_chunks.hpp"
 #include "strategies/tensor/kernel_parts.hpp"
 #include "strategies/weight_shapes.hpp"
 
@@ -43,19 +44,6 @@ const PanelledProduct* panels_of(const std::vector<PanelledProduct>& products,
     if (contains(kernel.ops, p.op)) { return &p; }
   }
   return nullptr;
-}
-
-Bytes weight_of(const OpGraph& graph, const Kernel& kernel) {
-  Bytes sum;
-  for (const OpId op : kernel.ops) {
-    const models::Op& o = op_at(graph, op);
-    if (!models::is_weight_product(o.kind)) { continue; }
-    for (const models::Operand& w : o.weights) {
-      sum += models::elements(w.shape) *
-             Bytes{size_of(graph.tensors[static_cast<std::size_t>(w.tensor)].dtype)};
-    }
-  }
-  return sum;
 }
 
 /// `share` of the forward's model FLOPs of the contractions that `kernel` belongs to; what several
@@ -122,25 +110,14 @@ GradientKernels gradient_kernels(const models::BlockKernels& kernels, OpId op) {
   return {ending_at(kernels.backward_input), ending_at(kernels.backward_weight)};
 }
 
-/// The backward's pieces, each compute piece with the operators that its kernel runs.
-struct BackwardPieces {
-  std::vector<Piece> pieces;
-  std::vector<const Kernel*> kernels;  // by piece; null for communication
-
-  void add(const std::vector<Piece>& parts, const Kernel* kernel) {
-    for (const Piece& piece : parts) {
-      pieces.push_back(piece);
-      kernels.push_back(piece.kind == PieceKind::compute ? kernel : nullptr);
-    }
-  }
-  void add_comms(const std::vector<Communication>& comms, Phase phase, PieceKind kind) {
-    for (const Communication& comm : comms) { add({comm_piece(kind, phase, comm)}, nullptr); }
-  }
-};
+void add_comms(const std::vector<Communication>& comms, Phase phase, PieceKind kind,
+               KernelPieces& out) {
+  for (const Communication& comm : comms) { out.add({comm_piece(kind, phase, comm)}, nullptr); }
+}
 
 /// The kernels of the weights' gradients, nothing else.
 void add_weight_grads(const GradientKernels& kernels, const PieceContext& c, Phase phase,
-                      BackwardPieces& out) {
+                      KernelPieces& out) {
   for (const Kernel* w : kernels.weights) {
     const KernelComms comms{
         .before = {}, .after = {}, .panels = panels_of(c.block.weight_panels, *w)};
@@ -162,7 +139,7 @@ KernelComms gradient_comms(const GradientKernels& kernels, const PieceContext& c
 /// The kernels of the inputs' gradients: the first waits for the operator's communication, the last
 /// is followed by it; `beside` as in PartRules.
 void add_input_grads(const GradientKernels& kernels, const PieceContext& c, const PartRules& rules,
-                     BackwardPieces& out) {
+                     KernelPieces& out) {
   KernelComms around = gradient_comms(kernels, c);
   const bool panels =
       std::any_of(kernels.inputs.begin(), kernels.inputs.end(),
@@ -188,17 +165,17 @@ void add_input_grads(const GradientKernels& kernels, const PieceContext& c, cons
       out.add(rounds, &k);
       continue;
     }
-    const Chunking chunking{c.chunks, weight_of(c.block.graph, k)};
+    const Chunking chunking{c.chunks, weights_of(c.block.graph, k)};
     out.add(pieces_of(kernel_parts(k, comms, chunking), part, c.device), &k);
   }
-  out.add_comms(around.before, rules.phase, PieceKind::comm);
-  out.add_comms(around.after, rules.phase,
-                rules.beside >= 0 ? PieceKind::async_comm : PieceKind::comm);
+  add_comms(around.before, rules.phase, PieceKind::comm, out);
+  add_comms(around.after, rules.phase, rules.beside >= 0 ? PieceKind::async_comm : PieceKind::comm,
+            out);
 }
 
 /// Kernels of the inputs' gradients with the communication around them, then the weights'.
 void add_backward(const GradientKernels& kernels, const PieceContext& c, Gradients which,
-                  BackwardPieces& out) {
+                  KernelPieces& out) {
   const bool all = which == Gradients::all;
   const Phase phase = all ? Phase::backward : Phase::input_grad;
   const bool overlap = all && c.overlap_tensor && !kernels.weights.empty();
@@ -214,7 +191,7 @@ void add_backward(const GradientKernels& kernels, const PieceContext& c, Gradien
 }
 
 /// A weight's gradient is complete after the last kernel of its operator that is listed.
-void mark_gradients(const PieceContext& c, BackwardPieces& backward) {
+void mark_gradients(const PieceContext& c, KernelPieces& backward) {
   std::set<OpId> seen;
   for (std::size_t i = backward.pieces.size(); i-- > 0;) {
     if (backward.kernels[i] == nullptr) { continue; }
@@ -226,7 +203,7 @@ void mark_gradients(const PieceContext& c, BackwardPieces& backward) {
 
 /// Gradients that the inputs' kernels make besides (of a norm's weights) are handed over with the
 /// first of the others.
-void add_unmarked_gradients(const PieceContext& c, BackwardPieces& weights) {
+void add_unmarked_gradients(const PieceContext& c, KernelPieces& weights) {
   std::set<OpId> marked;
   for (const Kernel* k : weights.kernels) {
     if (k != nullptr) { marked.insert(k->ops.begin(), k->ops.end()); }
@@ -250,27 +227,29 @@ bool is_word_embedding(const OpGraph& graph, models::TensorId id) {
 
 std::vector<Piece> forward_pieces(const std::vector<Kernel>& kernels, const PieceContext& c,
                                   Phase phase) {
-  std::vector<Piece> pieces;
+  KernelPieces list;
   for (const Kernel& kernel : kernels) {
     if (is_ring_core(kernel, c)) {
-      add_ring(kernel, c, {.phase = phase, .model_flops = forward_flops(kernel, c, phase)}, pieces);
+      std::vector<Piece> rounds;
+      add_ring(kernel, c, {.phase = phase, .model_flops = forward_flops(kernel, c, phase)}, rounds);
+      list.add(rounds, nullptr);
       continue;
     }
     const KernelComms comms{.before = comms_of(c.block.before_forward, kernel.ops),
                             .after = comms_of(c.block.after_forward, kernel.ops),
                             .panels = panels_of(c.block.forward_panels, kernel)};
-    const Chunking chunking{c.chunks, weight_of(c.block.graph, kernel)};
+    const Chunking chunking{c.chunks, weights_of(c.block.graph, kernel)};
     const PartRules rules{.phase = phase, .model_flops = forward_flops(kernel, c, phase)};
-    const auto parts = pieces_of(kernel_parts(kernel, comms, chunking), rules, c.device);
-    pieces.insert(pieces.end(), parts.begin(), parts.end());
+    list.add(pieces_of(kernel_parts(kernel, comms, chunking), rules, c.device), &kernel);
   }
-  return pieces;
+  chunk_exchanges(list, c.block.graph, c.device, c.expert_chunks);
+  return list.pieces;
 }
 
 std::vector<Piece> backward_pieces(const models::BlockKernels& kernels, const PieceContext& c,
                                    Gradients which) {
   const OpGraph& graph = c.block.graph;
-  BackwardPieces backward;
+  KernelPieces backward;
   for (auto op = static_cast<OpId>(graph.ops.size()) - 1; op >= 0; --op) {
     const GradientKernels of_op = gradient_kernels(kernels, op);
     if (which == Gradients::of_weights) {
@@ -281,6 +260,7 @@ std::vector<Piece> backward_pieces(const models::BlockKernels& kernels, const Pi
   }
   if (which != Gradients::of_inputs) { mark_gradients(c, backward); }
   if (which == Gradients::of_weights) { add_unmarked_gradients(c, backward); }
+  chunk_exchanges(backward, graph, c.device, c.expert_chunks);
   return backward.pieces;
 }
 

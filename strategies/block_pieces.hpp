@@ -20,6 +20,7 @@ struct PieceContext {
   int chunks;  // of a product beside its communication
   const Sharding& sharding;
   bool experts_apart;  // experts' gradients are added up over other ranks
+  int expert_chunks;   // parts of the tokens that are exchanged with experts one after another
 };
 
 /// Kernels that run one after another, in a forward or again in a backward.

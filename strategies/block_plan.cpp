@@ -135,7 +135,8 @@ BlockPlan plan_block(const models::Block& block, const TensorSplit& split, const
                              strategy.overlap_tensor,
                              strategy.tensor_chunks,
                              split.sharding,
-                             spreads_experts(strategy)};
+                             spreads_experts(strategy),
+                             strategy.experts.chunks};
   const Recompute recompute = recompute_of(block.kind, strategy);
 
   BlockPlan plan;

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "strategies/exchange_plan.hpp"
+
 namespace tsim::strategies {
 namespace {
 
@@ -33,16 +35,12 @@ bool is_exchange(const CommKey& key) {
   return key.op == cost::CollectiveOp::all_to_all && key.group.axis == GroupAxis::plane;
 }
 
-/// One flow for each channel instead of one for each pair of ranks: as long when it is alone.
-std::vector<Flow> by_channel(const std::vector<Flow>& flows) {
-  std::map<cost::ChannelId, double> loads;
-  for (const Flow& flow : flows) {
-    for (const cost::ChannelId c : flow.channels) { loads[c] += flow.bytes; }
-  }
-  std::vector<Flow> merged;
-  merged.reserve(loads.size());
-  for (const auto& [channel, bytes] : loads) { merged.push_back({{channel}, bytes}); }
-  return merged;
+/// One flow for each channel.
+std::vector<Flow> flows_of(const cost::DispatchPlan& plan) {
+  std::vector<Flow> flows;
+  flows.reserve(plan.loads.size());
+  for (const auto& [channel, bytes] : plan.loads) { flows.push_back({{channel}, bytes}); }
+  return flows;
 }
 
 /// A ring of messages ends where it began.
@@ -81,14 +79,19 @@ Comm CommTable::lay(const CommKey& key, std::string_view algorithm,
     comm.flows = std::move(copy.flows);
     return comm;
   }
-  const bool exchange = is_exchange(key);
-  const auto plan = exchange ? exchange_plan(*strategy_, devices, traffic_of(key), *router_)
-                             : plan_collective(key.op, algorithm, devices, key.payload, *router_);
+  if (is_exchange(key)) {
+    const auto plan = plan_exchange(*strategy_, devices, traffic_of(key), *router_);
+    comm.algorithm = plan.algorithm;
+    comm.latency = plan.latency;
+    comm.flows = flows_of(plan);
+    comm.costs = plan.costs;
+    return comm;
+  }
+  const auto plan = plan_collective(key.op, algorithm, devices, key.payload, *router_);
   comm.algorithm = plan.algorithm;
   comm.latency = plan.latency;
   comm.flows = flows(plan);
   comm.costs = plan.costs;
-  if (exchange) { comm.flows = by_channel(comm.flows); }
   return comm;
 }
 

@@ -1,10 +1,8 @@
-#include "strategies/exchange.hpp"
-
 #include <algorithm>
 #include <numeric>
 #include <set>
 
-#include "cost/dispatch.hpp"
+#include "strategies/exchange_plan.hpp"
 
 namespace tsim::strategies {
 namespace {
@@ -79,8 +77,8 @@ double load_of(const models::RoutedLayer& layer, int ranks, int rank) {
   return all > 0 ? mine * ranks / all : 1;
 }
 
-cost::CollectivePlan exchange_plan(const Strategy& strategy, const std::vector<int>& devices,
-                                   const ExchangeTraffic& exchange, cost::Router& router) {
+cost::DispatchPlan plan_exchange(const Strategy& strategy, const std::vector<int>& devices,
+                                 const ExchangeTraffic& exchange, cost::Router& router) {
   const auto n = static_cast<double>(devices.size());
   const std::vector<double> bytes = bytes_of(exchange, devices.size());
   cost::RowTraffic traffic{.bytes = bytes};

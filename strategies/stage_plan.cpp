@@ -58,12 +58,15 @@ void gather_messages(const Chain& chain, const ChunkSpec& spec, int tensor,
 Bytes gradients_of(const std::vector<ChunkBlock>& blocks, const Strategy& strategy) {
   std::int64_t elements = 0;
   std::int64_t whole = 0;
+  ExpertWeights experts;
   for (const ChunkBlock& block : blocks) {
+    add(experts, block.plan->experts);
     elements += block.plan->weights.own;
     elements += block.completes_embedding ? block.plan->weights.embedding : 0;
     whole += block.plan->weights.small;
   }
-  return states_on_device(state_bytes(elements, strategy, whole), strategy, whole).gradients;
+  const StateBytes states = state_bytes(elements, strategy, whole, {}, experts);
+  return states_on_device(states, strategy, whole).gradients;
 }
 
 ChunkPlan plan_chunk(const Chain& chain, const ChunkSpec& spec, const Strategy& strategy,

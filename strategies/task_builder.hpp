@@ -57,7 +57,8 @@ class TaskBuilder {
   TaskGraph build() &&;
 
  private:
-  // task_builder.cpp: ranks and programs; task_builder_order.cpp: phases in order
+  // task_builder.cpp: ranks and programs; task_builder_order.cpp: phases in order;
+  // task_builder_pairs.cpp: two phases at once
   void make_ranks();
   void resolve();
   ResolvedProgram resolve_program(Seat seat, int replica, Which which, int slice);
@@ -69,6 +70,8 @@ class TaskBuilder {
   void block(const Action& action, const StepTasks& entry, const std::vector<StepTasks>& before,
              int stage, int replica);
   Stamped stamp(const ResolvedProgram& resolved, int stage, int replica, const Action& action);
+  std::vector<Stamped> stamp_each(std::span<const Action> actions, int stage, int replica);
+  std::vector<Stamped> stamp_woven(std::span<const Action> pair, int stage, int replica);
   StepTasks add_step(const ResolvedProgram& resolved, std::size_t step, int row,
                      const Action& action);
   StepTasks add_comm(const ResolvedStep& resolved, Task task, int row);

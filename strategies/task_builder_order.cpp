@@ -184,18 +184,29 @@ void TaskBuilder::block(const Action& action, const StepTasks& entry,
   before_entry_[direction][message({stage, action.chunk}, replica, action.micro_batch)] = before;
 }
 
-/// One action, or a pair that starts when both can and whose messages leave when both have ended.
-void TaskBuilder::run_actions(std::span<const Action> actions, int stage, int replica) {
+/// One after the other.
+std::vector<Stamped> TaskBuilder::stamp_each(std::span<const Action> actions, int stage,
+                                             int replica) {
   std::vector<Stamped> stamped;
   for (const Action& action : actions) {
     const Which which = which_phase(action);
     const ResolvedProgram& resolved =
         program_at({stage, action.chunk}, replica, action.micro_batch % slices(), which);
-    const std::vector<StepTasks> before =
-        meets_ ? last_exits_[index(stage * replicas_ + replica)] : std::vector<StepTasks>{};
     stamped.push_back(stamp(resolved, stage, replica, action));
-    block(action, stamped.front().entry, before, stage, replica);
     note_buckets(*resolved.program, {stage, action.chunk});
+  }
+  return stamped;
+}
+
+/// One action, or a pair that starts when both can and whose messages leave when both have ended.
+void TaskBuilder::run_actions(std::span<const Action> actions, int stage, int replica) {
+  const std::vector<StepTasks> before =
+      meets_ ? last_exits_[index(stage * replicas_ + replica)] : std::vector<StepTasks>{};
+  const bool woven = actions.size() == 2 && strategy_.experts.ranks > 1;
+  const std::vector<Stamped> stamped =
+      woven ? stamp_woven(actions, stage, replica) : stamp_each(actions, stage, replica);
+  for (const Action& action : actions) {
+    block(action, stamped.front().entry, before, stage, replica);
     if (action.phase == Phase::weight_grad) { continue; }
     const std::size_t direction = action.phase == Phase::forward ? 0 : 1;
     entries_[direction][message({stage, action.chunk}, replica, action.micro_batch)] =

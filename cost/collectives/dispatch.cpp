@@ -6,24 +6,87 @@
 #include <optional>
 
 #include "cost/collectives/algorithms.hpp"
+#include "cost/routing/exchange_loads.hpp"
 
 namespace tsim::cost {
 namespace {
 
-using collectives::Draft;
+using Matrix = std::vector<double>;
 
-/// Where a device is among the others of a collective.
+bool leaves_nodes(LinkKind kind) { return kind == LinkKind::nic || kind == LinkKind::fabric; }
+
+/// Time of the busiest channel, or of the busiest one inside nodes.
+Seconds busiest(const std::vector<double>& bytes, const Topology& t, bool inside = false) {
+  Seconds longest;
+  for (std::size_t c = 0; c < bytes.size(); ++c) {
+    if (bytes[c] > 0 && !(inside && leaves_nodes(t.channels[c].kind))) {
+      longest = std::max(longest, Seconds{bytes[c] / t.channels[c].bandwidth.value});
+    }
+  }
+  return longest;
+}
+
+/// Where a device is among the others of a group.
 struct Spot {
   std::size_t node = 0, place = 0;
 };
 
+/// Steps of an exchange, one after another or all at once, in whatever regime.
 class Exchange {
  public:
-  Exchange(std::span<const int> devices, const RowTraffic& traffic, Draft& draft)
-      : devices_(devices), traffic_(traffic), draft_(draft) {}
+  Exchange(std::span<const int> devices, const RowTraffic& traffic, Router& router)
+      : devices_(devices), traffic_(traffic), router_(router) {
+    bytes_.assign(router.topology().channels.size(), 0.0);
+  }
 
-  void direct() {
-    draft_.add_latency(send_all(Matrix(traffic_.bytes.begin(), traffic_.bytes.end())));
+  void plan(DispatchWay way) {
+    switch (way) {
+      case DispatchWay::direct: add_step(exchange_loads(devices_, traffic_.bytes, router_)); break;
+      case DispatchWay::hierarchical: hierarchical(); break;
+      case DispatchWay::rails: rails(); break;
+    }
+  }
+
+  /// A way in two steps that waits between them, or passes on what arrives.
+  DispatchPlan in(const Regime& regime, double most) const {
+    const Topology& t = router_.topology();
+    DispatchPlan plan;
+    std::vector<double> loads = bytes_;
+    for (double& bytes : loads) { bytes /= regime.share; }
+    const Seconds all = busiest(loads, t);
+    for (const ExchangeLoads& step : steps_) { plan.latency += hops_ * latency(step, regime); }
+    if (steps_.size() > 1) { plan.latency += std::max(Seconds{}, serial_ / regime.share - all); }
+    plan.costs = {regime.start, regime.step, regime.network_step, {}, regime.share};
+    if (regime.buffer < kUnlimited) {
+      const Seconds inside = busiest(loads, t, true) + Seconds{most / regime.buffer.value};
+      plan.costs.once += std::max(Seconds{}, inside - all);
+    }
+    plan.latency += plan.costs.once;
+    plan.costs.least = regime.least;
+    plan.latency = std::max(plan.latency, regime.least - all);
+    for (std::size_t c = 0; c < loads.size(); ++c) {
+      if (loads[c] > 0) { plan.loads.emplace_back(static_cast<ChannelId>(c), loads[c]); }
+    }
+    return plan;
+  }
+
+ private:
+  std::size_t count() const { return devices_.size(); }
+  double bytes(std::size_t i, std::size_t j) const { return traffic_.bytes[i * count() + j]; }
+  std::size_t at(std::size_t node, std::size_t place) const { return nodes_[node][place]; }
+
+  static Seconds latency(const ExchangeLoads& step, const Regime& regime) {
+    Seconds slowest;
+    if (step.any_inside) { slowest = step.inside + regime.step; }
+    if (step.any_between) { slowest = std::max(slowest, step.between + regime.network_step); }
+    return slowest;
+  }
+
+  void add_step(ExchangeLoads step) {
+    serial_ += busiest(step.bytes, router_.topology());
+    for (std::size_t c = 0; c < bytes_.size(); ++c) { bytes_[c] += step.bytes[c]; }
+    step.bytes.clear();
+    steps_.push_back(std::move(step));
   }
 
   void hierarchical() {
@@ -37,8 +100,8 @@ class Exchange {
         between[gate * count() + j] += bytes(i, j);
       }
     }
-    draft_.end_step(send_all(inside));
-    draft_.end_step(send_all(between));
+    add_step(exchange_loads(devices_, inside, router_));
+    add_step(exchange_loads(devices_, between, router_));
   }
 
   void rails() {
@@ -51,40 +114,24 @@ class Exchange {
         sent[gate * count() + j] += bytes(i, j) * traffic_.device_share;
       }
     }
-    draft_.add_latency(2.0 * send_all(sent));
+    add_step(exchange_loads(devices_, sent, router_));
+    hops_ = 2;
   }
-
-  double most_sent() const {
-    double most = 0;
-    for (std::size_t i = 0; i < devices_.size(); ++i) {
-      double sent = 0;
-      for (std::size_t j = 0; j < devices_.size(); ++j) { sent += i == j ? 0 : bytes(i, j); }
-      most = std::max(most, sent);
-    }
-    return most;
-  }
-
- private:
-  using Matrix = std::vector<double>;
-
-  std::size_t count() const { return devices_.size(); }
-  double bytes(std::size_t i, std::size_t j) const { return traffic_.bytes[i * count() + j]; }
-  std::size_t at(std::size_t node, std::size_t place) const { return nodes_[node][place]; }
 
   /// Devices by node, as their numbers in the group.
   void find_spots(std::string_view way) {
-    const Topology& topology = draft_.router().topology();
-    const auto by_node = collectives::by_node(devices_, topology);
-    nodes_.resize(by_node.size());
-    spots_.resize(devices_.size());
-    for (std::size_t i = 0; i < devices_.size(); ++i) {
-      const auto has = [&](const std::vector<int>& node) {
-        return node_of(topology, node.front()) == node_of(topology, devices_[i]);
-      };
-      const auto node = static_cast<std::size_t>(std::find_if(by_node.begin(), by_node.end(), has) -
-                                                 by_node.begin());
-      spots_[i] = {node, nodes_[node].size()};
-      nodes_[node].push_back(i);
+    const Topology& topology = router_.topology();
+    std::vector<std::size_t> number;  // of a topology's node in the group
+    for (std::size_t i = 0; i < count(); ++i) {
+      const auto node = static_cast<std::size_t>(node_of(topology, devices_[i]));
+      constexpr auto kNew = static_cast<std::size_t>(-1);
+      number.resize(std::max(number.size(), node + 1), kNew);
+      if (number[node] == kNew) {
+        number[node] = nodes_.size();
+        nodes_.emplace_back();
+      }
+      spots_.push_back({number[node], nodes_[number[node]].size()});
+      nodes_[number[node]].push_back(i);
     }
     for (const auto& node : nodes_) {
       if (node.size() != nodes_.front().size()) {
@@ -93,49 +140,56 @@ class Exchange {
     }
   }
 
-  /// All messages but those of a device to itself; the longest latency.
-  Seconds send_all(const Matrix& sent) {
-    Seconds slowest;
-    for (std::size_t i = 0; i < count(); ++i) {
-      for (std::size_t j = 0; j < count(); ++j) {
-        const double size = sent[i * count() + j];
-        if (i == j || size <= 0) { continue; }
-        slowest = std::max(slowest, draft_.send(devices_[i], devices_[j], size));
-      }
-    }
-    return slowest;
-  }
-
   std::span<const int> devices_;
   const RowTraffic& traffic_;
-  Draft& draft_;
+  Router& router_;
   std::vector<std::vector<std::size_t>> nodes_;
   std::vector<Spot> spots_;
+  std::vector<double> bytes_;  // by channel, of all steps
+  std::vector<ExchangeLoads> steps_;
+  Seconds serial_;   // time of the steps' busiest channels
+  double hops_ = 1;  // of a token in one step
 };
+
+double most_sent(std::span<const double> bytes, std::size_t n) {
+  double most = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    double sent = 0;
+    for (std::size_t j = 0; j < n; ++j) { sent += i == j ? 0 : bytes[i * n + j]; }
+    most = std::max(most, sent);
+  }
+  return most;
+}
 
 }  // namespace
 
-CollectivePlan plan_dispatch(DispatchWay way, std::span<const int> devices,
-                             const RowTraffic& traffic, Router& router) {
+Seconds time_alone(const DispatchPlan& plan, const Topology& topology) {
+  Seconds longest;
+  for (const auto& [channel, bytes] : plan.loads) {
+    const Channel& c = topology.channels[static_cast<std::size_t>(channel)];
+    longest = std::max(longest, Seconds{bytes / c.bandwidth.value});
+  }
+  return plan.latency + longest;
+}
+
+DispatchPlan plan_dispatch(DispatchWay way, std::span<const int> devices, const RowTraffic& traffic,
+                           Router& router) {
   assert(traffic.bytes.size() == devices.size() * devices.size());
   constexpr std::array<std::string_view, 3> kNames{"direct", "hierarchical", "rails"};
   const std::string_view name = kNames[static_cast<std::size_t>(way)];
-  std::optional<Draft> best;
+  const double most = most_sent(traffic.bytes, devices.size());
+  if (most <= 0) { return {.algorithm = std::string(name), .loads = {}}; }
+  Exchange exchange(devices, traffic, router);
+  exchange.plan(way);
+  std::optional<DispatchPlan> best;
   for (const Regime* regime :
        regimes_for(router.topology().tuning, CollectiveOp::all_to_all, name)) {
-    Draft draft(*regime, router);
-    Exchange exchange(devices, traffic, draft);
-    const double most = exchange.most_sent();
-    if (most <= 0) { return {std::string(name), {}, {}}; }
-    switch (way) {
-      case DispatchWay::direct: exchange.direct(); break;
-      case DispatchWay::hierarchical: exchange.hierarchical(); break;
-      case DispatchWay::rails: exchange.rails(); break;
-    }
-    draft.finish(most);
-    if (!best || draft.time() < best->time()) { best.emplace(std::move(draft)); }
+    DispatchPlan plan = exchange.in(*regime, most);
+    const auto time = [&](const DispatchPlan& p) { return time_alone(p, router.topology()); };
+    if (!best || time(plan) < time(*best)) { best = std::move(plan); }
   }
-  return std::move(*best).plan(name);
+  best->algorithm = name;
+  return std::move(*best);
 }
 
 double mean_groups_hit(double items, double groups, double chosen) {

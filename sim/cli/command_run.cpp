@@ -81,7 +81,8 @@ int run_command(const RunOptions& options, std::ostream& out, std::ostream& err)
   const auto answer = [&](const std::string& name, const sim::Scenario& scenario) {
     const sim::Simulation simulation = simulated(options, scenario);
     if (answers.empty() && !options.trace.empty()) { write_trace(options, simulation); }
-    answers.push_back({name, &scenario, summarise(scenario, simulation)});
+    answers.push_back(
+        {name, &scenario, summarise(scenario, simulation), expert_rows(scenario, simulation)});
   };
   answer(file.variants.empty() ? file.base.name : "as described", file.base);
   for (const auto& variant : file.variants) { answer(variant.name, variant.scenario); }

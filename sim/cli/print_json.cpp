@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/cli/print_experts.hpp"
 #include "sim/cli/print_report.hpp"
 
 namespace tsim::cli {
@@ -186,6 +187,25 @@ Json memory_json(const Report& r) {
   return json;
 }
 
+Json experts_json(const Answer& a) {
+  Json layers = Json::array();
+  for (const sim::ExpertRow& row : a.experts) {
+    layers.push_back({{"first_layer", row.first_layer},
+                      {"last_layer", row.last_layer},
+                      {"experts", row.experts},
+                      {"imbalance", row.imbalance},
+                      {"rank_imbalance", row.rank_imbalance},
+                      {"dropped", row.dropped},
+                      {"mean_expert_s", row.mean.value},
+                      {"slowest_expert_s", row.slowest.value}});
+  }
+  Json json{{"layers", std::move(layers)}};
+  if (a.scenario->workload.training) {
+    json["device_hours_per_trillion_tokens"] = device_hours_per_trillion_tokens(a.report);
+  }
+  return json;
+}
+
 Json report_json(const Answer& a) {
   const Report& r = a.report;
   const sim::Scenario& s = *a.scenario;
@@ -199,6 +219,7 @@ Json report_json(const Answer& a) {
   }
   if (r.async) { json["data_parallel"] = async_json(*r.async); }
   if (r.straggler) { json["straggler"] = straggler_json(*r.straggler); }
+  if (!a.experts.empty()) { json["experts"] = experts_json(a); }
   json["stages"] = stages_json(r);
   json["communications"] = communications_json(r);
   json["rank_order"] = s.strategy.order;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/report/expert_rows.hpp"
 #include "sim/report/report.hpp"
 #include "sim/scenario.hpp"
 
@@ -14,6 +15,7 @@ struct Answer {
   std::string name;  // of a variant; the scenario's own first
   const sim::Scenario* scenario = nullptr;
   sim::Report report;
+  std::vector<sim::ExpertRow> experts;  // none without experts
 };
 
 /// The first answer in full; the others in one table with it.  answers.size() >= 1.

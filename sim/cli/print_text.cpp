@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "sim/cli/format.hpp"
+#include "sim/cli/print_experts.hpp"
 #include "sim/cli/print_report.hpp"
 #include "sim/cli/text_table.hpp"
 
@@ -377,6 +378,7 @@ void print_text(const std::vector<Answer>& answers, std::ostream& out) {
   print_recompute(first, out);
   print_host(first.report, out);
   print_parameter_bytes(first.report, out);
+  print_experts(first, out);
   print_communications(first.report, out);
   print_traffic(first, out);
   print_critical_path(first.report, out);

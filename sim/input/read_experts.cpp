@@ -11,6 +11,7 @@ using models::DType;
 using strategies::Dispatch;
 
 constexpr Range kDegree{1, 1'000'000};
+constexpr Range kChunks{1, 64};
 constexpr std::array kWays{Dispatch::direct, Dispatch::hierarchical, Dispatch::two_level,
                            Dispatch::rails, Dispatch::all_gather};
 constexpr std::array kFormats{DType::fp32, DType::bf16, DType::fp16, DType::fp8};
@@ -32,6 +33,7 @@ void read_experts(Reader& in, const std::filesystem::path& folder, strategies::S
   e.dispatch = read_choice<Dispatch>(moe.take("dispatch"), kWays, e.dispatch);
   e.dispatch_format = read_format(moe.take("dispatch_format"));
   e.combine_format = read_format(moe.take("combine_format"));
+  e.chunks = static_cast<int>(read_count(moe.take("chunks"), kChunks, e.chunks));
   e.routing = read_routing(moe.take("routing"), folder);
   moe.finish();
 }

@@ -56,7 +56,10 @@ TEST_CASE("communications of one group that no edge orders may meet") {
   TwoOfOneGroup two(false);
   const auto loads = sim::comm_loads(two.g.finish(), two.g.channels);
   CHECK(loads.comms[0].flows.size() == 2);
-  CHECK(loads.comms[0].meeting == std::vector<cost::ChannelId>{0, 1});
+  CHECK(loads.comms[0].meeting == std::vector<sim::MeetingChannel>{{0, 0}, {1, 1}});
+  REQUIRE(loads.comms[0].parts.size() == 2);  // each on a wire of its own
+  CHECK(loads.comms[0].parts[1].first == 1);
+  CHECK(loads.comms[0].parts[1].end == 2);
   CHECK(loads.comms[0].alone_private == 0);
 }
 
@@ -75,7 +78,9 @@ TEST_CASE("only flows that others can meet, and those tied to them, are shared")
   CHECK(loads.paths[collective.flows[0].path] == std::vector<cost::ChannelId>{bus});
   CHECK(loads.paths[collective.flows[1].path] == std::vector<cost::ChannelId>{bus, nic});
   CHECK(collective.flows[1].bytes == 20);
-  CHECK(collective.meeting == std::vector<cost::ChannelId>{nic});
+  CHECK(collective.meeting == std::vector<sim::MeetingChannel>{{nic, 0}});
+  REQUIRE(collective.parts.size() == 1);
+  CHECK(collective.parts[0].alone == doctest::Approx(0.3));  // 30 bytes on the bus
 }
 
 TEST_CASE("equal channel lists are one path") {

@@ -183,3 +183,47 @@ TEST_CASE("a drawn load is the same at every run, and another with another seed"
   s.strategy.experts.routing.seed = 1;
   CHECK(run_scenario(s).timeline.makespan.value != once);
 }
+
+TEST_CASE("gradients that the backward makes are sharded over the copies of what they are of") {
+  sim::Scenario s = spread({1, 1, 8}, {4});
+  s.strategy.zero.stage = 2;
+  s.strategy.gradients_when_made = true;
+  s.strategy.gradient_sync = strategies::GradientSync::every;
+  const auto plan = run_scenario(s).stages.front();
+  const std::int64_t dense = plan.elements - plan.experts.elements;
+  // fp32; 8 replicas hold the rest of a layer, two the same experts.
+  CHECK(plan.chunks.front().gradients ==
+        Bytes{4 * ((dense + 7) / 8) + 4 * (plan.experts.elements / 2)});
+}
+
+namespace {
+
+/// Bytes of parameters that the first micro-batch gathers.
+std::int64_t gathered(const sim::Simulation& run) {
+  std::int64_t sum = 0;
+  for (const strategies::Task& task : run.graph.tasks) {
+    const bool gathers = task.phase == strategies::Phase::parameter_sync && task.micro_batch == 0;
+    if (gathers) { sum += run.graph.comms[task.work].payload.value; }
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("at ZeRO stage 3 all but experts without copies is gathered block by block") {
+  sim::Scenario s = spread({1, 1, 8}, {8});
+  const auto whole = run_scenario(s).stages.front();
+  s.strategy.zero.stage = 3;
+  const sim::Simulation run = run_scenario(s);
+  const auto& plan = run.stages.front();
+  const std::int64_t dense = plan.elements - plan.experts.elements;
+  CHECK(plan.experts.elements == whole.experts.elements);
+  const auto bytes = state_bytes(plan.elements, s.strategy, 0, plan.shapes, plan.experts);
+  CHECK(bytes.parameters == Bytes{2 * ((dense + 7) / 8) + 2 * plan.experts.elements});
+  // With all experts on every rank each layer's are gathered, too, forward and backward: four
+  // layers of eight experts of 2 x 512 x 1024 weights and 1024 + 512 biases.
+  sim::Scenario together = s;
+  together.strategy.experts.ranks = 1;
+  const std::int64_t experts = std::int64_t{4} * 8 * (2 * 512 * 1024 + 1024 + 512);
+  CHECK(gathered(run_scenario(together)) - gathered(run) == 2 * 2 * experts);
+}

@@ -1,0 +1,45 @@
+#include "sim/cli/print_experts.hpp"
+
+#include <ostream>
+
+#include "sim/cli/format.hpp"
+#include "sim/cli/text_table.hpp"
+
+namespace tsim::cli {
+
+double device_hours_per_trillion_tokens(const sim::Report& r) {
+  constexpr double kTrillion = 1e12;
+  constexpr double kHour = 3600;
+  return r.devices * kTrillion / r.tokens_per_second / kHour;
+}
+
+void print_experts(const Answer& a, std::ostream& out) {
+  if (a.experts.empty()) { return; }
+  std::vector<std::vector<std::string>> rows;
+  rows.reserve(a.experts.size());
+  for (const sim::ExpertRow& row : a.experts) {
+    const std::string first = std::to_string(row.first_layer);
+    const std::string last = std::to_string(row.last_layer);
+    rows.push_back({first == last ? first : first + "-" + last, std::to_string(row.experts),
+                    significant(row.imbalance, 4), significant(row.rank_imbalance, 4),
+                    percent(row.dropped), format(row.mean), format(row.slowest)});
+  }
+  out << "\nExperts (rows of the fullest over the mean; products of one expert, forward and "
+         "backward)\n";
+  print_table(out,
+              {{"layers"},
+               {"experts", Align::right},
+               {"imbalance", Align::right},
+               {"of ranks", Align::right},
+               {"dropped", Align::right},
+               {"mean expert", Align::right},
+               {"slowest", Align::right}},
+              rows);
+  if (a.scenario->workload.training) {
+    out << "  a trillion tokens take "
+        << significant(device_hours_per_trillion_tokens(a.report) / 1000, 4)
+        << " thousand device hours\n";
+  }
+}
+
+}  // namespace tsim::cli
