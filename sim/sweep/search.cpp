@@ -115,6 +115,7 @@ Searcher::Searcher(const SweepSpec& spec) : spec_(spec), space_(spec), reaches_(
 const Setting& Searcher::setting(std::uint64_t point) {
   const std::uint64_t number = point / space_.setting_size();
   if (number == setting_number_) { return setting_; }
+  setting_ = {};  // its memory first
   setting_ = read_setting(spec_, space_.digits(point));
   setting_number_ = number;
   slots_ = setting_.slots;
