@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/known_paths.hpp"
 #include "sim/run_async.hpp"
 #include "sim/simulate.hpp"
 #include "sim/slices.hpp"
@@ -109,9 +110,8 @@ Planned planned(const Scenario& scenario) {
 
 }  // namespace
 
-ScenarioPlan plan_scenario(const Scenario& scenario) {
+ScenarioPlan plan_scenario(const Scenario& scenario, cost::Router& router) {
   Planned plan = planned(scenario);
-  cost::Router router(scenario.cluster.topology);
   const strategies::BuildInput input{
       .strategy = plan.strategy,
       .stages = plan.stages,
@@ -132,7 +132,14 @@ ScenarioPlan plan_scenario(const Scenario& scenario) {
   return result;
 }
 
-Simulation run_scenario(const Scenario& scenario) {
+ScenarioPlan plan_scenario(const Scenario& scenario) {
+  cost::Router router(scenario.cluster.topology);
+  return plan_scenario(scenario, router);
+}
+
+namespace {
+
+Simulation simulated(const Scenario& scenario, cost::Router& router, bool with_closed_form) {
   const cost::Topology& topology = scenario.cluster.topology;
   Planned plan = planned(scenario);
   const strategies::Strategy& strategy = plan.strategy;
@@ -140,7 +147,6 @@ Simulation run_scenario(const Scenario& scenario) {
   result.model = std::move(plan.model);
   result.stages = std::move(plan.stages);
   result.draws = draw_experts(result.model, strategy);
-  cost::Router router(topology);
   const bool steps = strategy.fidelity == strategies::Fidelity::steps;
   const bool in_collectives = !strategy.async.through_servers;
   if (scenario.fold == Fold::automatic && !steps && in_collectives) {
@@ -168,12 +174,24 @@ Simulation run_scenario(const Scenario& scenario) {
     run_async(input, scenario, result);
     return result;
   }
-  result.closed_form = closed_form_of(input, scenario);
+  result.closed_form.known = false;
+  if (with_closed_form) { result.closed_form = closed_form_of(input, scenario); }
   result.graph = strategies::build_tasks(input);
   slow_ranks(result.graph, scenario.slowdown);
   result.timeline =
       steps ? simulate_steps(result.graph, router) : simulate(result.graph, topology.channels);
   return result;
+}
+
+}  // namespace
+
+Simulation run_scenario(const Scenario& scenario) {
+  cost::Router router(scenario.cluster.topology);
+  return simulated(scenario, router, true);
+}
+
+Simulation run_scenario(const Scenario& scenario, cost::Router& router) {
+  return simulated(scenario, router, false);
 }
 
 }  // namespace tsim::sim

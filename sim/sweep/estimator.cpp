@@ -20,7 +20,8 @@ using strategies::Strategy;
 
 namespace {
 
-constexpr std::size_t kMostTables = 4096;  // planned at once; some 20 kB each
+// Points of one block follow each other, so tables of earlier blocks are not asked for again.
+constexpr std::size_t kMostTables = 256;
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 

@@ -1,10 +1,12 @@
 // The same through MPI. Rank 0 hands out and receives; the others serve, each with a child process
 // of its own, so that what a part of the work breaks is that child.
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #ifdef TSIM_MPI
@@ -48,9 +50,20 @@ struct Letter {
   int from = 0, tag = 0;
 };
 
-Letter receive() {
+/// MPI_Probe keeps a processor busy while it waits, which the rank's child needs.
+MPI_Status next_status() {
+  constexpr std::chrono::microseconds kPause{500};
   MPI_Status status;
-  MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+  int there = 0;
+  for (;;) {
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &there, &status);
+    if (there != 0) { return status; }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+Letter receive() {
+  const MPI_Status status = next_status();
   int size = 0;
   MPI_Get_count(&status, MPI_BYTE, &size);
   Letter letter{std::string(static_cast<std::size_t>(size), '\0'), status.MPI_SOURCE,

@@ -1,7 +1,7 @@
 // Choices that are planned one by one, as `tsim run` plans them.
 #include <algorithm>
 
-#include "sim/simulation.hpp"
+#include "sim/known_paths.hpp"
 #include "sim/sweep/estimator.hpp"
 #include "strategies/memory.hpp"
 
@@ -9,7 +9,7 @@ namespace tsim::sim {
 
 Estimate Estimator::planned() {
   using strategies::Strategy;
-  const ScenarioPlan plan = plan_scenario(scenario_);
+  const ScenarioPlan plan = plan_scenario(scenario_, router_);
   Estimate e;
   e.composed = false;
   e.known = plan.closed_form.known;

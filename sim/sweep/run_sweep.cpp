@@ -8,8 +8,8 @@
 #include <set>
 
 #include "sim/input/read_scenario.hpp"
+#include "sim/known_paths.hpp"
 #include "sim/report/report.hpp"
-#include "sim/simulation.hpp"
 #include "sim/sweep/database.hpp"
 #include "sim/sweep/workers.hpp"
 
@@ -33,9 +33,8 @@ class Server {
   std::string operator()(std::string_view bytes) {
     const Request request = unpacked_request(bytes);
     if (!searcher_) { searcher_ = std::make_unique<Searcher>(spec_); }
-    if (request.simulate) {
-      return packed(simulate_answer(spec_, searcher_->space(), request.first, request.choice));
-    }
+    if (request.simulate) { return packed(simulated(request)); }
+    router_.reset();  // the search may read its setting again
     Outcome outcome;
     Best best(spec_);
     const auto each =
@@ -54,8 +53,27 @@ class Server {
   }
 
  private:
+  /// As simulate_answer(), with paths that are kept as long as the setting is the same.
+  Simulated simulated(const Request& request) {
+    Estimator& estimator = *searcher_->setting(request.first).estimator;
+    const std::uint64_t setting = request.first / searcher_->space().setting_size();
+    if (!router_ || setting != routed_) {
+      router_.emplace(estimator.scenario().cluster.topology);
+      routed_ = setting;
+    }
+    Simulated result;
+    try {
+      const Scenario& scenario = estimator.with(request.choice);
+      const Report report = summarise(scenario, run_scenario(scenario, *router_));
+      result = {report.step.value, report.needed.value, report.fits, {}};
+    } catch (const std::exception& error) { result.failure = error.what(); }
+    return result;
+  }
+
   const SweepSpec& spec_;
   std::unique_ptr<Searcher> searcher_;
+  std::optional<cost::Router> router_;
+  std::uint64_t routed_ = 0;  // the setting whose cluster that is for
 };
 
 class SweepRunner {

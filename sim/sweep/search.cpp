@@ -30,6 +30,33 @@ std::array<std::int64_t, 4> degrees(const Answer& answer) {
   return {c[Field::tensor], c[Field::pipeline], c[Field::data], c[Field::context]};
 }
 
+/// Whether nothing is better in all; what `answer` beats goes.
+bool joins_front(const Answer& answer, std::vector<Answer>& answers) {
+  const auto keeps_out = [&](const Answer& a) {
+    return dominates(a.goals, answer.goals) || a.goals == answer.goals;
+  };
+  if (std::ranges::any_of(answers, keeps_out)) { return false; }
+  std::erase_if(answers, [&](const Answer& a) { return dominates(answer.goals, a.goals); });
+  return true;
+}
+
+/// Whether none with the same degrees is better; one that is worse goes.
+bool replaces_alike(const Answer& answer, std::vector<Answer>& answers) {
+  const auto same = std::ranges::find(answers, degrees(answer), degrees);
+  if (same == answers.end()) { return true; }
+  if (!before(answer, *same)) { return false; }
+  answers.erase(same);
+  return true;
+}
+
+/// Whether it is among the best `top`; the last one goes where there are as many.
+bool has_place(const Answer& answer, std::size_t top, std::vector<Answer>& answers) {
+  if (answers.size() < top) { return true; }
+  if (!before(answer, answers.back())) { return false; }
+  answers.pop_back();
+  return true;
+}
+
 double slot(std::int64_t number) { return static_cast<double>(number); }
 
 /// In the order of Searcher::Rule.
@@ -57,27 +84,10 @@ void Counts::add(const Counts& more) {
 }
 
 void Best::add(Answer answer) {
-  if (front_) {
-    const auto worse = [&](const Answer& a) { return dominates(answer.goals, a.goals); };
-    if (std::ranges::any_of(answers_, [&](const Answer& a) {
-          return dominates(a.goals, answer.goals) || a.goals == answer.goals;
-        })) {
-      return;
-    }
-    std::erase_if(answers_, worse);
-  } else {
-    if (apart_) {
-      const auto same = std::ranges::find(answers_, degrees(answer), degrees);
-      if (same != answers_.end()) {
-        if (!before(answer, *same)) { return; }
-        answers_.erase(same);
-      }
-    }
-    if (answers_.size() == top_) {
-      if (!before(answer, answers_.back())) { return; }
-      answers_.pop_back();
-    }
-  }
+  const bool joins =
+      front_ ? joins_front(answer, answers_)
+             : (!apart_ || replaces_alike(answer, answers_)) && has_place(answer, top_, answers_);
+  if (!joins) { return; }
   answers_.insert(std::ranges::upper_bound(answers_, answer, before), std::move(answer));
 }
 
@@ -115,6 +125,7 @@ Searcher::Searcher(const SweepSpec& spec) : spec_(spec), space_(spec), reaches_(
 const Setting& Searcher::setting(std::uint64_t point) {
   const std::uint64_t number = point / space_.setting_size();
   if (number == setting_number_) { return setting_; }
+  setting_ = {};  // its memory first
   setting_ = read_setting(spec_, space_.digits(point));
   setting_number_ = number;
   slots_ = setting_.slots;
