@@ -42,15 +42,21 @@ struct Dimension {
   int moved(int router, int to) const { return router + (to - place(router)) * stride; }
 };
 
-/// Adds what goes from `from` to place `goal` of its line.
-void add_line(const Topology& topology, const GraphSearch& graph, const Dimension& d,
-              std::pair<int, int> from_goal, double bytes, std::span<double> loads) {
-  auto [at, goal] = from_goal;
+/// Where loads are added up.
+struct Wires {
+  const Topology& topology;
+  const GraphSearch& graph;
+  std::span<double> loads;
+};
+
+/// Adds what goes from router `at` to place `goal` of its line.
+void add_line(const Wires& wires, const Dimension& d, int at, int goal, double bytes) {
+  const VertexId first = wires.topology.torus.first;
   while (d.place(at) != goal) {
     const int next = d.moved(at, next_place(d.place(at), goal, d.size));
-    const VertexId first = topology.torus.first;
-    const ChannelId channel = channel_between(topology, graph, first + at, first + next);
-    if (channel != kNoChannel) { loads[static_cast<std::size_t>(channel)] += bytes; }
+    const ChannelId channel =
+        channel_between(wires.topology, wires.graph, first + at, first + next);
+    if (channel != kNoChannel) { wires.loads[static_cast<std::size_t>(channel)] += bytes; }
     at = next;
   }
 }
@@ -88,6 +94,7 @@ void add_torus_loads(const Topology& topology, const GraphSearch& graph, std::ve
   const int routers = router_count(topology.torus);
   const auto n = static_cast<std::size_t>(routers);
   assert(sent.size() == n * n);
+  const Wires wires{topology, graph, loads};
   Dimension d;
   for (const int size : topology.torus.sizes) {
     d.size = size;
@@ -109,7 +116,7 @@ void add_torus_loads(const Topology& topology, const GraphSearch& graph, std::ve
       for (int place = 0; place < size; ++place) {
         const double bytes =
             to_place[static_cast<std::size_t>(at) * places + static_cast<std::size_t>(place)];
-        if (bytes > 0) { add_line(topology, graph, d, {at, place}, bytes, loads); }
+        if (bytes > 0) { add_line(wires, d, at, place, bytes); }
       }
     }
     sent = std::move(moved);
