@@ -1,12 +1,9 @@
 #include "sim/simgrid_network.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <csignal>
 #include <deque>
 #include <exception>
-#include <functional>
-#include <queue>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -14,7 +11,8 @@
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 
-#include "sim/comm_load.hpp"
+#include "sim/least_makespan.hpp"
+#include "sim/planned_events.hpp"
 
 namespace tsim::sim {
 
@@ -23,7 +21,6 @@ using cost::ChannelId;
 using simgrid::kernel::timer::Timer;
 using strategies::TaskGraph;
 using strategies::TaskId;
-using strategies::TaskKind;
 
 namespace {
 
@@ -35,45 +32,6 @@ constexpr double kPrecision = 1e-12;
 constexpr double kLeastMakespan = 8.0;
 // The largest flow is mapped to 2^60..2^61 of SimGrid's bytes, which are whole numbers.
 constexpr double kLargestFlow = 0x1p60;
-
-/// A time that the run lasts at least: of the busiest rank, of the busiest channel that is shared,
-/// of the longest communication.
-double least_makespan(const TaskGraph& graph, const CommLoads& loads,
-                      std::span<const cost::Channel> channels) {
-  std::vector<double> rank_busy(graph.ranks.size());
-  std::vector<double> channel_busy(channels.size());
-  double longest = 0;
-  for (const strategies::Task& task : graph.tasks) {
-    if (task.kind == TaskKind::compute) {
-      rank_busy[task.place] += strategies::compute_duration(graph, task).value;
-      continue;
-    }
-    const CommLoad& load = loads.comms[task.work];
-    longest = std::max(longest, load.latency + load.alone);
-    for (const SharedFlow& flow : load.flows) {
-      for (const ChannelId c : loads.paths[flow.path]) {
-        const auto channel = static_cast<std::size_t>(c);
-        channel_busy[channel] += flow.bytes / channels[channel].bandwidth.value;
-      }
-    }
-  }
-  for (const double busy : rank_busy) { longest = std::max(longest, busy); }
-  for (const double busy : channel_busy) { longest = std::max(longest, busy); }
-  return longest;
-}
-
-double largest_flow(const CommLoads& loads) {
-  double largest = 0;
-  for (const CommLoad& load : loads.comms) {
-    for (const SharedFlow& flow : load.flows) { largest = std::max(largest, flow.bytes); }
-  }
-  return largest;
-}
-
-/// The power of two that brings `value` into [low, 2 low): exact to multiply and divide by.
-double scale_to(double low, double value) {
-  return value > 0 ? std::exp2(std::ceil(std::log2(low / value))) : 1.0;
-}
 
 std::unique_ptr<sg::Engine> make_engine() {
   if (sg::Engine::has_instance()) { throw std::logic_error("two SimGrid networks at a time"); }
@@ -189,17 +147,8 @@ class SimGridNetwork::Impl {
     bool operator==(const User&) const = default;
   };
 
-  /// What is to happen at a time of SimGrid's clock.
   enum class EventKind : std::uint8_t { task_done, transfer_begins, alone_ends };
-  struct Event {
-    double at = 0;
-    std::uint64_t number = 0;  // of two at the same time the one that was planned first is first
-    std::uint32_t what = 0;    // task or instance
-    EventKind kind{};
-    bool operator>(const Event& other) const {
-      return at != other.at ? at > other.at : number > other.number;
-    }
-  };
+  using Event = PlannedEvents<EventKind>::Event;
   struct Start {
     std::uint32_t path = 0;
     double bytes = 0;
@@ -208,14 +157,13 @@ class SimGridNetwork::Impl {
 
   double clock() const { return sharing_ ? sg::Engine::get_clock() : clock_; }
 
+  /// `what`: a task or an instance.
   std::uint64_t plan(double at, EventKind kind, std::uint32_t what) {
-    planned_.push({at, ++events_, what, kind});
-    return events_;
+    return planned_.add(at, kind, what);
   }
 
   void take_next() {
-    const Event event = planned_.top();
-    planned_.pop();
+    const Event event = planned_.take();
     if (!sharing_) { clock_ = std::max(clock_, event.at); }
     switch (event.kind) {
       case EventKind::task_done: done(event.what); break;
@@ -242,14 +190,14 @@ class SimGridNetwork::Impl {
   /// SimGrid has one timer, for the next event, and none when its flows have ended.
   void set_alarm() {
     const bool wanted = flows_ > 0 && !planned_.empty();
-    if (alarm_ != nullptr && (!wanted || alarm_->get_date() > planned_.top().at)) {
+    if (alarm_ != nullptr && (!wanted || alarm_->get_date() > planned_.next())) {
       alarm_->remove();
       alarm_ = nullptr;
     }
     if (!wanted || alarm_ != nullptr) { return; }
-    alarm_ = Timer::set(planned_.top().at, [this] {
+    alarm_ = Timer::set(planned_.next(), [this] {
       alarm_ = nullptr;
-      while (!planned_.empty() && planned_.top().at <= clock()) { take_next(); }
+      while (!planned_.empty() && planned_.next() <= clock()) { take_next(); }
       set_alarm();
     });
   }
@@ -402,14 +350,13 @@ class SimGridNetwork::Impl {
   double time_scale_;  // SimGrid's seconds in one of ours
   double byte_scale_;  // SimGrid's bytes in one of ours
   std::unique_ptr<sg::Engine> engine_;
-  double origin_;             // SimGrid's clock when this run began
-  double clock_ = origin_;    // while SimGrid does not run
-  bool sharing_ = false;      // it does
-  Timer* alarm_ = nullptr;    // its own
-  std::uint64_t events_ = 0;  // planned so far
-  std::uint64_t flows_ = 0;   // under way
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> planned_;
-  std::vector<Start> starting_;  // flows that are to start at this instant
+  double origin_;                     // SimGrid's clock when this run began
+  double clock_ = origin_;            // while SimGrid does not run
+  bool sharing_ = false;              // it does
+  Timer* alarm_ = nullptr;            // its own
+  std::uint64_t flows_ = 0;           // under way
+  PlannedEvents<EventKind> planned_;  // at times of SimGrid's clock
+  std::vector<Start> starting_;       // flows that are to start at this instant
   sg::Host* sink_ = nullptr;
   std::vector<sg::Host*> sources_;        // by path
   std::vector<std::vector<User>> users_;  // by channel: what moves bytes there
