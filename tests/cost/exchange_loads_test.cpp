@@ -69,14 +69,14 @@ void check_alike(const Cluster& cluster, const std::vector<int>& devices) {
 
 TEST_CASE("an exchange loads every channel as its messages one by one do") {
   const LinkSpec link{{10e9}, {1e-7}};
-  const TreeFabric tree{.nodes_per_leaf = 2, .levels = {{2, 3, link}}};
+  const TreeFabric tree{.nodes_per_leaf = 2, .levels = {{4, 3, link}}};
   SUBCASE("in one node") { check_alike(build_cluster(design(1, 4, TreeFabric{})), {0, 2, 3}); }
   SUBCASE("over leaves with several ways up") {
     check_alike(build_cluster(design(8, 2, tree)), first_devices(16));
     check_alike(build_cluster(design(8, 2, tree)), {1, 2, 3, 8, 9, 15});
   }
   SUBCASE("of many ranks over leaves with several ways up") {
-    const TreeFabric rails{.nodes_per_leaf = 8, .rails = 2, .levels = {{4, 3, link}}};
+    const TreeFabric rails{.nodes_per_leaf = 8, .rails = 2, .levels = {{10, 3, link}}};
     check_alike(build_cluster(design(40, 8, rails)), first_devices(320));
   }
   SUBCASE("in a torus with even and odd rows") {
