@@ -1,6 +1,8 @@
 #include "sim/cli/print_experts.hpp"
 
 #include <ostream>
+#include <string>
+#include <utility>
 
 #include "sim/cli/format.hpp"
 #include "sim/cli/text_table.hpp"
@@ -18,11 +20,13 @@ void print_experts(const Answer& a, std::ostream& out) {
   std::vector<std::vector<std::string>> rows;
   rows.reserve(a.experts.size());
   for (const sim::ExpertRow& row : a.experts) {
-    const std::string first = std::to_string(row.first_layer);
-    const std::string last = std::to_string(row.last_layer);
-    rows.push_back({first == last ? first : first + "-" + last, std::to_string(row.experts),
-                    significant(row.imbalance, 4), significant(row.rank_imbalance, 4),
-                    percent(row.dropped), format(row.mean), format(row.slowest)});
+    std::string layers = std::to_string(row.first_layer);
+    if (row.last_layer != row.first_layer) {
+      layers.append("-").append(std::to_string(row.last_layer));
+    }
+    rows.push_back({std::move(layers), std::to_string(row.experts), significant(row.imbalance, 4),
+                    significant(row.rank_imbalance, 4), percent(row.dropped), format(row.mean),
+                    format(row.slowest)});
   }
   out << "\nExperts (rows of the fullest over the mean; products of one expert, forward and "
          "backward)\n";
