@@ -23,12 +23,11 @@ class Gathered {
     const std::optional<cost::Subject> subject = cost::subject_of(kernel);
     const std::string key = subject ? cost::line_of(*subject) : kernel.name;
     const auto [at, added] = rows_.try_emplace(
-        {key, found.origin},
-        Lookup{.subject = subject,
-               .kernel = kernel.name,
-               .origin = found.origin,
-               .is_product = kernel.kind == models::OpKind::grouped_matmul ||
-                             kernel.kind == models::OpKind::matmul});
+        {key, found.origin}, Lookup{.subject = subject,
+                                    .kernel = kernel.name,
+                                    .origin = found.origin,
+                                    .is_product = kernel.kind == models::OpKind::grouped_matmul ||
+                                                  kernel.kind == models::OpKind::matmul});
     at->second.runs += runs;
     at->second.time += runs * found.time;
   }

@@ -115,8 +115,10 @@ TEST_CASE("lookups are added up by class, and errors are shares of what was meas
   const auto lookup = [](const char* line, double time) {
     return sim::Lookup{.subject = cost::subject_of(line), .time = Seconds{time}};
   };
-  report.lookups = {lookup("gemm bf16 nt 8 8 8", 0.5), lookup("gemm bf16 tn 8 8 8", 0.25),
-                    lookup("softmax bf16 fwd 8 8", 0.125), lookup("adam 8", 0.0625),
+  report.lookups = {lookup("gemm bf16 nt 8 8 8", 0.5),
+                    lookup("gemm bf16 tn 8 8 8", 0.25),
+                    lookup("softmax bf16 fwd 8 8", 0.125),
+                    lookup("adam 8", 0.0625),
                     {.kernel = "experts.fc1", .time = Seconds{0.25}, .is_product = true}};
   StackTimes times{.step = 1.0, .memory = 100};
   times.classes[static_cast<std::size_t>(StackClass::products)] = 0.5;
