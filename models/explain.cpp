@@ -33,6 +33,21 @@ std::string joined_name(const FusedGraph& f, const std::vector<OpId>& group) {
   return name;
 }
 
+/// Those of tensors that blocks share are counted once.
+std::int64_t parameters_of(const FusedGraph& f, const std::vector<OpId>& group,
+                           std::set<std::string>& seen_tied) {
+  std::int64_t parameters = 0;
+  for (const OpId id : group) {
+    for (const Operand& w : f.op(id).weights) {
+      const Tensor& t = f.tensor(w.tensor);
+      const bool shared = t.name == "embedding.word" || t.name == "head.weight";
+      const bool repeated = shared && !seen_tied.insert(t.name).second;
+      parameters += repeated ? 0 : elements(t.shape);
+    }
+  }
+  return parameters;
+}
+
 BlockRow explain_block(const Block& block, Fusion fusion, std::set<std::string>& seen_tied) {
   const FusedGraph f = fused_graph(block.graph, fusion);
   const BlockKernels all = kernels(block.graph, fusion);
@@ -46,14 +61,7 @@ BlockRow explain_block(const Block& block, Fusion fusion, std::set<std::string>&
                   .saved = {},
                   .forward = {forward},
                   .backward = {}};
-    for (const OpId id : f.groups[g]) {
-      for (const Operand& w : f.op(id).weights) {
-        const Tensor& t = f.tensor(w.tensor);
-        const bool shared = t.name == "embedding.word" || t.name == "head.weight";
-        const bool repeated = shared && !seen_tied.insert(t.name).second;
-        row.parameters += repeated ? 0 : elements(t.shape);
-      }
-    }
+    row.parameters = parameters_of(f, f.groups[g], seen_tied);
     out.kernels.push_back(std::move(row));
   }
   for (const auto* list : {&all.backward_input, &all.backward_weight}) {

@@ -70,42 +70,51 @@ std::vector<std::size_t> analytic_places(const std::vector<Judged>& answers) {
   return places;
 }
 
-void print_answers(const sim::SweepSpec& spec, const sim::SweepReport& report, std::ostream& out) {
-  const sim::Space space(spec);
+bool varies(const Axis& axis) { return axis.count() > 1 || axis.formula; }
+/// Objectives that are no column of every answer.
+bool is_more(Goal goal) { return goal != Goal::step_time && goal != Goal::memory; }
+
+std::vector<Column> answer_columns(const sim::SweepSpec& spec) {
   std::vector<Column> columns{{"", Align::right}, {"analytic", Align::right}};
+  columns.reserve(columns.size() + spec.axes.size() + 3 + spec.goals.size());
   for (const Axis& a : spec.axes) {
-    if (a.count() > 1 || a.formula) { columns.push_back({a.name, Align::right}); }
+    if (varies(a)) { columns.push_back({a.name, Align::right}); }
   }
   columns.push_back({"step", Align::right});
   columns.push_back({"by events", Align::right});
   columns.push_back({"memory", Align::right});
   for (const Goal goal : spec.goals) {
-    if (goal != Goal::step_time && goal != Goal::memory) {
-      columns.push_back({std::string(name_of(goal)), Align::right});
-    }
+    if (is_more(goal)) { columns.push_back({std::string(name_of(goal)), Align::right}); }
   }
+  return columns;
+}
+
+/// The cells of an answer after its places.
+void add_cells(const sim::SweepSpec& spec, const Judged& j, std::vector<std::string>& row) {
+  const sim::Space space(spec);
+  for (std::size_t a = 0; a < spec.axes.size(); ++a) {
+    if (varies(spec.axes[a])) { row.push_back(plain(value_at(spec, space, a, j.answer))); }
+  }
+  row.push_back((j.answer.estimate.known ? "" : ">= ") + format(Seconds{j.answer.estimate.step}));
+  row.push_back(event_text(j));
+  const bool measured = j.simulated && j.events.failure.empty();
+  row.push_back(format(Bytes{measured ? j.events.memory : j.answer.estimate.memory}));
+  for (std::size_t g = 0; g < spec.goals.size(); ++g) {
+    const Goal goal = spec.goals[g];
+    if (!is_more(goal)) { continue; }
+    row.push_back(goal_text(goal, measured ? event_goal(goal, j, g) : j.answer.goals[g]));
+  }
+}
+
+void print_answers(const sim::SweepSpec& spec, const sim::SweepReport& report, std::ostream& out) {
   const std::vector<std::size_t> places = analytic_places(report.answers);
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(report.answers.size());
   for (std::size_t i = 0; i < report.answers.size(); ++i) {
-    const Judged& j = report.answers[i];
-    std::vector<std::string> row{std::to_string(i + 1), std::to_string(places[i])};
-    for (std::size_t a = 0; a < spec.axes.size(); ++a) {
-      if (spec.axes[a].count() > 1 || spec.axes[a].formula) {
-        row.push_back(plain(value_at(spec, space, a, j.answer)));
-      }
-    }
-    row.push_back((j.answer.estimate.known ? "" : ">= ") + format(Seconds{j.answer.estimate.step}));
-    row.push_back(event_text(j));
-    const bool measured = j.simulated && j.events.failure.empty();
-    row.push_back(format(Bytes{measured ? j.events.memory : j.answer.estimate.memory}));
-    for (std::size_t g = 0; g < spec.goals.size(); ++g) {
-      const Goal goal = spec.goals[g];
-      if (goal == Goal::step_time || goal == Goal::memory) { continue; }
-      row.push_back(goal_text(goal, measured ? event_goal(goal, j, g) : j.answer.goals[g]));
-    }
-    rows.push_back(std::move(row));
+    rows.push_back({std::to_string(i + 1), std::to_string(places[i])});
+    add_cells(spec, report.answers[i], rows.back());
   }
-  print_table(out, columns, rows);
+  print_table(out, answer_columns(spec), rows);
 }
 
 /// Pairs whose order the event tier turned round.
@@ -135,6 +144,7 @@ void print_removed(const sim::Counts& counts, std::ostream& out) {
     return a.first > b.first || (a.first == b.first && a.second < b.second);
   });
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(list.size());
   for (const auto& [points, reason] : list) { rows.push_back({count(points), reason}); }
   if (!rows.empty()) { print_table(out, {{"removed", Align::right}, {"because"}}, rows); }
 }
@@ -243,51 +253,68 @@ void print_csv_line(const std::vector<std::string>& cells, std::ostream& out) {
   out << "\n";
 }
 
+namespace {
+
+std::vector<std::string> csv_columns(const sim::SweepSpec& spec) {
+  std::vector<std::string> columns{"point"};
+  columns.reserve(6 + spec.axes.size() + spec.goals.size());
+  for (const Axis& a : spec.axes) { columns.push_back(a.name); }
+  for (const char* name : {"step", "memory", "event_step", "event_memory", "event_fits"}) {
+    columns.emplace_back(name);
+  }
+  for (const Goal g : spec.goals) { columns.push_back("objective_" + std::string(name_of(g))); }
+  return columns;
+}
+
+std::vector<std::string> csv_cells(const sim::SweepSpec& spec, const Judged& j) {
+  const sim::Space space(spec);
+  std::vector<std::string> row{std::to_string(j.answer.point)};
+  row.reserve(6 + spec.axes.size() + spec.goals.size());
+  for (std::size_t a = 0; a < spec.axes.size(); ++a) {
+    row.push_back(plain(value_at(spec, space, a, j.answer)));
+  }
+  row.push_back(nlohmann::json(j.answer.estimate.step).dump());
+  row.push_back(std::to_string(j.answer.estimate.memory));
+  const bool measured = j.simulated && j.events.failure.empty();
+  row.push_back(measured ? nlohmann::json(j.events.step).dump() : "");
+  row.push_back(measured ? std::to_string(j.events.memory) : "");
+  row.push_back(measured ? std::to_string(static_cast<int>(j.events.fits)) : "");
+  for (std::size_t g = 0; g < spec.goals.size(); ++g) {
+    row.push_back(nlohmann::json(sim::shown(spec.goals[g], j.answer.goals[g])).dump());
+  }
+  return row;
+}
+
+void print_tornado_json(const sim::Tornado& tornado, std::ostream& out) {
+  ordered_json document;
+  document["step_s"] = tornado.step;
+  document["figures"] = ordered_json::array();
+  for (const sim::TornadoRow& row : tornado.rows) {
+    ordered_json figure{{"figure", row.figure}, {"value", row.value}};
+    for (std::size_t i = 0; i < row.steps.size(); ++i) {
+      figure["step_s_times_" + significant(sim::kTornadoFactors[i], 2)] = row.steps[i];
+    }
+    document["figures"].push_back(std::move(figure));
+  }
+  out << document.dump(2) << "\n";
+}
+
+std::string change_text(double step, double before) {
+  if (std::isnan(step)) { return "fails"; }
+  return (step >= before ? "+" : "") + percent(step / before - 1);
+}
+
+}  // namespace
+
 void print_sweep_csv(const sim::SweepSpec& spec, const sim::SweepReport& report,
                      std::ostream& out) {
-  const sim::Space space(spec);
-  sim::Rows rows;
-  rows.columns = {"point"};
-  for (const Axis& a : spec.axes) { rows.columns.push_back(a.name); }
-  for (const char* name : {"step", "memory", "event_step", "event_memory", "event_fits"}) {
-    rows.columns.emplace_back(name);
-  }
-  for (const Goal g : spec.goals) {
-    rows.columns.push_back("objective_" + std::string(name_of(g)));
-  }
-  for (const Judged& j : report.answers) {
-    auto& row = rows.rows.emplace_back();
-    row.push_back(std::to_string(j.answer.point));
-    for (std::size_t a = 0; a < spec.axes.size(); ++a) {
-      row.push_back(plain(value_at(spec, space, a, j.answer)));
-    }
-    row.push_back(nlohmann::json(j.answer.estimate.step).dump());
-    row.push_back(std::to_string(j.answer.estimate.memory));
-    const bool measured = j.simulated && j.events.failure.empty();
-    row.push_back(measured ? nlohmann::json(j.events.step).dump() : "");
-    row.push_back(measured ? std::to_string(j.events.memory) : "");
-    row.push_back(measured ? (j.events.fits ? "1" : "0") : "");
-    for (std::size_t g = 0; g < spec.goals.size(); ++g) {
-      row.push_back(nlohmann::json(sim::shown(spec.goals[g], j.answer.goals[g])).dump());
-    }
-  }
-  print_csv_line(rows.columns, out);
-  for (const auto& row : rows.rows) { print_csv_line(row, out); }
+  print_csv_line(csv_columns(spec), out);
+  for (const Judged& j : report.answers) { print_csv_line(csv_cells(spec, j), out); }
 }
 
 void print_tornado(const sim::Tornado& tornado, bool json, std::ostream& out) {
   if (json) {
-    ordered_json document;
-    document["step_s"] = tornado.step;
-    document["figures"] = ordered_json::array();
-    for (const sim::TornadoRow& row : tornado.rows) {
-      ordered_json figure{{"figure", row.figure}, {"value", row.value}};
-      for (std::size_t i = 0; i < row.steps.size(); ++i) {
-        figure["step_s_times_" + significant(sim::kTornadoFactors[i], 2)] = row.steps[i];
-      }
-      document["figures"].push_back(std::move(figure));
-    }
-    out << document.dump(2) << "\n";
+    print_tornado_json(tornado, out);
     return;
   }
   out << "step " << format(Seconds{tornado.step}) << " by events; change when a figure is\n\n";
@@ -298,11 +325,7 @@ void print_tornado(const sim::Tornado& tornado, bool json, std::ostream& out) {
   std::vector<std::vector<std::string>> rows;
   for (const sim::TornadoRow& row : tornado.rows) {
     std::vector<std::string> cells{row.figure, row.value};
-    for (const double step : row.steps) {
-      cells.push_back(std::isnan(step)
-                          ? "fails"
-                          : (step >= tornado.step ? "+" : "") + percent(step / tornado.step - 1));
-    }
+    for (const double step : row.steps) { cells.push_back(change_text(step, tornado.step)); }
     rows.push_back(std::move(cells));
   }
   print_table(out, columns, rows);
