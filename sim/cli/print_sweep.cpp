@@ -90,8 +90,8 @@ std::vector<Column> answer_columns(const sim::SweepSpec& spec) {
 }
 
 /// The cells of an answer after its places.
-void add_cells(const sim::SweepSpec& spec, const Judged& j, std::vector<std::string>& row) {
-  const sim::Space space(spec);
+void add_cells(const sim::SweepSpec& spec, const sim::Space& space, const Judged& j,
+               std::vector<std::string>& row) {
   for (std::size_t a = 0; a < spec.axes.size(); ++a) {
     if (varies(spec.axes[a])) { row.push_back(plain(value_at(spec, space, a, j.answer))); }
   }
@@ -107,12 +107,13 @@ void add_cells(const sim::SweepSpec& spec, const Judged& j, std::vector<std::str
 }
 
 void print_answers(const sim::SweepSpec& spec, const sim::SweepReport& report, std::ostream& out) {
+  const sim::Space space(spec);
   const std::vector<std::size_t> places = analytic_places(report.answers);
   std::vector<std::vector<std::string>> rows;
   rows.reserve(report.answers.size());
   for (std::size_t i = 0; i < report.answers.size(); ++i) {
     rows.push_back({std::to_string(i + 1), std::to_string(places[i])});
-    add_cells(spec, report.answers[i], rows.back());
+    add_cells(spec, space, report.answers[i], rows.back());
   }
   print_table(out, answer_columns(spec), rows);
 }
@@ -266,8 +267,8 @@ std::vector<std::string> csv_columns(const sim::SweepSpec& spec) {
   return columns;
 }
 
-std::vector<std::string> csv_cells(const sim::SweepSpec& spec, const Judged& j) {
-  const sim::Space space(spec);
+std::vector<std::string> csv_cells(const sim::SweepSpec& spec, const sim::Space& space,
+                                   const Judged& j) {
   std::vector<std::string> row{std::to_string(j.answer.point)};
   row.reserve(6 + spec.axes.size() + spec.goals.size());
   for (std::size_t a = 0; a < spec.axes.size(); ++a) {
@@ -308,8 +309,9 @@ std::string change_text(double step, double before) {
 
 void print_sweep_csv(const sim::SweepSpec& spec, const sim::SweepReport& report,
                      std::ostream& out) {
+  const sim::Space space(spec);
   print_csv_line(csv_columns(spec), out);
-  for (const Judged& j : report.answers) { print_csv_line(csv_cells(spec, j), out); }
+  for (const Judged& j : report.answers) { print_csv_line(csv_cells(spec, space, j), out); }
 }
 
 void print_tornado(const sim::Tornado& tornado, bool json, std::ostream& out) {

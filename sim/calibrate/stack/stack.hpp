@@ -115,6 +115,10 @@ class Stack {
   bool last() const { return stage_ == s_.pipeline - 1; }
   bool spread() const { return s_.expert_ranks > 1; }
   StackRows token_rows() const { return {s_.tokens(), s_.hidden}; }
+  /// Rows that tokens become on their way to experts; none without experts.
+  std::size_t copies() const {
+    return s_.experts > 0 ? static_cast<std::size_t>(s_.tokens() * s_.top_k) : 0;
+  }
   /// Of all layers of all slots.
   std::size_t layer_index(std::size_t layer, const Slot& slot) const {
     return slot.index * slot.layers.size() + layer;
@@ -125,8 +129,8 @@ class Stack {
     const auto h = static_cast<std::size_t>(s_.hidden);
     const std::size_t local = h / static_cast<std::size_t>(s_.tensor);
     const auto ffn = static_cast<std::size_t>(s_.ffn / s_.tensor);
-    const std::size_t routed = s_.experts > 0 ? t * static_cast<std::size_t>(s_.top_k) : 0;
-    const std::size_t wide = s_.experts > 0 ? routed : t;
+    const std::size_t routed = copies();
+    const std::size_t wide = routed > 0 ? routed : t;
     slot.index = static_cast<std::size_t>(&slot - slots_.data());
     slot.input = ops_.values(t * h);
     for (long i = 0; i < s_.stage_layers(); ++i) {
@@ -149,8 +153,8 @@ class Stack {
     const auto h = static_cast<std::size_t>(s_.hidden);
     const std::size_t local = h / static_cast<std::size_t>(s_.tensor);
     const auto ffn = static_cast<std::size_t>(s_.ffn / s_.tensor);
-    const std::size_t routed = s_.experts > 0 ? t * static_cast<std::size_t>(s_.top_k) : 0;
-    const std::size_t wide = s_.experts > 0 ? routed : t;
+    const std::size_t routed = copies();
+    const std::size_t wide = routed > 0 ? routed : t;
     if (last()) {
       last_ = ops_.values(t * h);
       last_kept_ = ops_.floats(2 * t);
