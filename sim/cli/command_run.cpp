@@ -4,6 +4,7 @@
 #include "sim/cli/format.hpp"
 #include "sim/cli/print_report.hpp"
 #include "sim/cli/print_trace.hpp"
+#include "sim/cli/setting_texts.hpp"
 #include "sim/cli/write_file.hpp"
 #include "sim/input/input_error.hpp"
 #include "sim/input/read_scenario.hpp"
@@ -11,12 +12,6 @@
 
 namespace tsim::cli {
 namespace {
-
-std::vector<std::string> overrides(const RunOptions& options) {
-  std::vector<std::string> texts;
-  for (const Setting& s : options.settings) { texts.push_back(s.pointer + "=" + s.value); }
-  return texts;
-}
 
 /// "the host of node 0 needs 1.2 TiB and has 1.0 TiB (parameters 35.0 GiB, ...)"
 void explain_host_misfit(const sim::HostReport& h, std::ostream& err) {
@@ -76,7 +71,8 @@ sim::Simulation simulated(const RunOptions& options, const sim::Scenario& scenar
 }  // namespace
 
 int run_command(const RunOptions& options, std::ostream& out, std::ostream& err) {
-  const sim::ScenarioFile file = sim::read_scenario_file(options.scenario, overrides(options));
+  const sim::ScenarioFile file =
+      sim::read_scenario_file(options.scenario, setting_texts(options.settings));
   std::vector<Answer> answers;
   const auto answer = [&](const std::string& name, const sim::Scenario& scenario) {
     const sim::Simulation simulation = simulated(options, scenario);

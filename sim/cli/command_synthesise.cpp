@@ -9,6 +9,7 @@
 
 #include "sim/cli/commands.hpp"
 #include "sim/cli/print_synthesis.hpp"
+#include "sim/cli/setting_texts.hpp"
 #include "sim/cli/write_file.hpp"
 #include "sim/input/import/msccl_xml.hpp"
 #include "sim/input/import/program_json.hpp"
@@ -135,9 +136,7 @@ sim::SynthesisRun run(const cost::SynthesisRequest& request, cost::Router& route
 }  // namespace
 
 int synthesise_command(const SynthesiseOptions& options, std::ostream& out, std::ostream& err) {
-  std::vector<std::string> settings;
-  for (const Setting& s : options.settings) { settings.push_back(s.pointer + "=" + s.value); }
-  const cost::Cluster cluster = sim::read_cluster(options.cluster, settings);
+  const cost::Cluster cluster = sim::read_cluster(options.cluster, setting_texts(options.settings));
   const cost::SynthesisRequest request = read_request(options, cluster);
   cost::Router router(cluster.topology);
   const sim::SynthesisRun found = run(request, router, options, err);

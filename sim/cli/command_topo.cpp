@@ -2,6 +2,7 @@
 
 #include "sim/cli/commands.hpp"
 #include "sim/cli/print_topo.hpp"
+#include "sim/cli/setting_texts.hpp"
 #include "sim/cli/write_file.hpp"
 #include "sim/input/read_cluster.hpp"
 
@@ -11,9 +12,7 @@ namespace {
 constexpr std::int64_t kMostPairs = 1'000'000;
 
 cost::Cluster read(const TopoOptions& options) {
-  std::vector<std::string> settings;
-  for (const Setting& s : options.settings) { settings.push_back(s.pointer + "=" + s.value); }
-  cost::Cluster cluster = sim::read_cluster(options.cluster, settings);
+  cost::Cluster cluster = sim::read_cluster(options.cluster, setting_texts(options.settings));
   const std::int64_t pairs = sim::pair_count(cluster);
   if (options.all && pairs > kMostPairs) {
     throw sim::InputErrors(options.cluster,

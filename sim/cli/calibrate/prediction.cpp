@@ -1,14 +1,13 @@
 #include "sim/cli/calibrate/prediction.hpp"
 
+#include "sim/cli/setting_texts.hpp"
 #include "sim/input/read_scenario.hpp"
 
 namespace tsim::cli {
 
 Prediction prediction_of(const std::filesystem::path& scenario, std::span<const Setting> settings) {
-  std::vector<std::string> texts;
-  texts.reserve(settings.size());
-  for (const Setting& s : settings) { texts.push_back(s.pointer + "=" + s.value); }
-  Prediction prediction{.scenario = sim::read_scenario_file(scenario, texts).base};
+  Prediction prediction{.scenario =
+                            sim::read_scenario_file(scenario, setting_texts(settings)).base};
   const sim::Simulation simulation = sim::run_scenario(prediction.scenario);
   prediction.report = summarise(prediction.scenario, simulation);
   prediction.report.lookups =
