@@ -40,7 +40,10 @@ struct Device {
   std::vector<PeakRate> matrix_peaks;  // matrix units
   FlopsPerSecond vector_peak;          // fp32 on the vector units: element-wise and reductions
   GemmEfficiency gemm;
-  double attention_ceiling = 1.0;        // share of the matrix peak inside a fused attention kernel
+  double attention_ceiling = 1.0;  // share of the matrix peak inside a fused attention kernel
+  double sustained = 1.0;  // share of the matrix peak that products and attention keep up for
+                           // minutes, within the device's power: times of short runs below what
+                           // it allows are not believed
   double elementwise_bandwidth = 1.0;    // share of memory_bandwidth, element-wise kernels
   double normalization_bandwidth = 1.0;  // the same, normalisations and softmax
   double gemm_bandwidth = 1.0;           // the same, matrix products that are bound by memory

@@ -21,12 +21,15 @@ double as_real(std::int64_t n) { return static_cast<double>(n); }
 
 Subject product(const Kernel& k) {
   // The gradient of a weight [n, k] is dy^T x; a kernel states it as its transpose.
-  const bool turned = k.operands == Operands::tn;
+  const bool turned = k.operands == Operands::tn || k.operands == Operands::tn_sum;
   const std::int64_t m = turned ? k.n : k.m;
   const std::int64_t n = turned ? k.m : k.n;
   const auto variant = static_cast<std::uint8_t>(k.operands);
   if (k.kind == OpKind::attention_matmul) {
     return {{PointKind::bmm, k.dtype, variant}, {k.batch, m, n, k.k, 1}};
+  }
+  if (k.kind == OpKind::grouped_matmul) {
+    return {{PointKind::grouped, k.dtype, variant}, {k.batch, m, n, k.k, 1}};
   }
   return {{PointKind::gemm, k.dtype, variant}, {m, n, k.k, 1, 1}};
 }
@@ -99,15 +102,25 @@ double product_bytes(const Subject& s, std::size_t at) {
   return (at == 1 ? as_real(s.shape[0]) : 1.0) * (m * k + k * n + m * n) * size_of(s.series.dtype);
 }
 
+/// What a product that adds to a sum moves besides.
+double bytes_of_sum(const Subject& s) {
+  const bool product = s.series.kind == PointKind::gemm || s.series.kind == PointKind::grouped;
+  if (!product || s.series.variant != static_cast<std::uint8_t>(Operands::tn_sum)) { return 0; }
+  const std::size_t at = s.series.kind == PointKind::gemm ? 0 : 1;
+  return (at == 1 ? as_real(s.shape[0]) : 1.0) * as_real(s.shape[at]) * as_real(s.shape[at + 1]) *
+         (models::kSumBytes - size_of(s.series.dtype));
+}
+
 }  // namespace
 
 std::optional<Subject> subject_of(const Kernel& k) {
   switch (k.kind) {
     case OpKind::matmul:
-    case OpKind::attention_matmul: return k.m > 0 ? std::optional(product(k)) : std::nullopt;
-    // The roofline's tiles tell groups apart better than one product of all their rows would: 6
-    // against 11 % from times on an H200 (tests/published/grouped_products_test.cpp).
-    case OpKind::grouped_matmul: return std::nullopt;
+    case OpKind::attention_matmul:
+    // Without points of groups the roofline's tiles tell them apart better than one product of all
+    // their rows would: 6 against 11 % from times on an H200
+    // (tests/published/grouped_products_test.cpp).
+    case OpKind::grouped_matmul: return k.m > 0 ? std::optional(product(k)) : std::nullopt;
     case OpKind::flash_attention: return attention(k);
     case OpKind::layer_norm:
     case OpKind::rms_norm: return by_rows(PointKind::layernorm, k);
@@ -126,7 +139,8 @@ double smooth_bytes(const Subject& s) {
   const double passes = s.series.variant == 0 ? 2 : 3;  // forward, backward
   switch (s.series.kind) {
     case PointKind::gemm: return product_bytes(s, 0);
-    case PointKind::bmm: return product_bytes(s, 1);
+    case PointKind::bmm:
+    case PointKind::grouped: return product_bytes(s, 1);
     case PointKind::attention: return attention_bytes(s);
     case PointKind::map: return map_bytes(s.series) * product_of(s.shape);
     case PointKind::layernorm:
@@ -146,7 +160,8 @@ double smooth_bytes(const Subject& s) {
 double smooth_flops(const Subject& s) {
   switch (s.series.kind) {
     case PointKind::gemm:
-    case PointKind::bmm: return 2 * product_of(s.shape);
+    case PointKind::bmm:
+    case PointKind::grouped: return 2 * product_of(s.shape);
     case PointKind::attention:
       // Two products forward, five backward; a causal mask halves them.
       return (s.series.variant < 2 ? 4 : 10) * product_of(s.shape) *
@@ -156,14 +171,15 @@ double smooth_flops(const Subject& s) {
 }
 
 std::optional<Seconds> smooth_time(const Subject& s, const Device& device) {
-  const bool timed = s.series.kind <= PointKind::adam;
+  const bool timed = s.series.kind <= PointKind::adam || s.series.kind == PointKind::grouped;
   if (!timed) { return std::nullopt; }
   const double bytes = smooth_bytes(s);
   const Flops flops{smooth_flops(s)};
   const Seconds arithmetic =
       flops.value > 0 ? flops / matrix_rate(device, s.series.dtype) : Seconds{};
   const Seconds memory{bytes / device.memory_bandwidth.value};
-  return std::max(arithmetic, memory) + device.launch;
+  const Seconds sum{bytes_of_sum(s) / device.memory_bandwidth.value};
+  return std::max(arithmetic, memory) + sum + device.launch;
 }
 
 }  // namespace tsim::cost

@@ -32,7 +32,8 @@ enum class PointKind : std::uint8_t {
   launch,
   collective,
   overlap,
-  pair
+  pair,
+  grouped
 };
 
 /// Points of one series differ in their shape only; they are each other's neighbours.

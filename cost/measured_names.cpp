@@ -44,7 +44,8 @@ const std::vector<KindRow>& kinds() {
          "send_recv", "send_recv_both"}},
        2},
       {PointKind::overlap, "overlap", false, {}, 5},
-      {PointKind::pair, "pair", false, {}, 3}};
+      {PointKind::pair, "pair", false, {}, 3},
+      {PointKind::grouped, "grouped", true, {{"nt", "nn", "tn", "tn+"}}, 4}};
   return rows;
 }
 

@@ -106,23 +106,54 @@ DType sibling(DType d) {
   }
 }
 
+/// Series whose points stand for those of `key`, nearest first: a product that adds to a sum is
+/// like one that writes its result.
+std::array<SeriesKey, 4> like(const SeriesKey& key) {
+  constexpr auto kSum = static_cast<std::uint8_t>(models::Operands::tn_sum);
+  SeriesKey plain = key;
+  const bool product = key.kind == PointKind::gemm || key.kind == PointKind::grouped;
+  if (product && key.variant == kSum) {
+    plain.variant = static_cast<std::uint8_t>(models::Operands::tn);
+  }
+  std::array<SeriesKey, 4> keys{key, plain, key, plain};
+  keys[2].dtype = keys[3].dtype = sibling(key.dtype);
+  return keys;
+}
+
+/// What adding to a sum moves beyond writing the result; it is not hidden behind the arithmetic.
+Bytes bytes_of_sum(const models::Kernel& k) {
+  if (k.operands != models::Operands::tn_sum) { return {}; }
+  return Bytes{k.batch * k.m * k.n * (models::kSumBytes - size_of(k.dtype))};
+}
+
 Seconds roofline_time(const models::Kernel& kernel, const Device& device) {
   const Seconds arithmetic =
       kernel.flops.value > 0 ? kernel.flops / arithmetic_rate(kernel, device) : Seconds{};
-  const Seconds memory = kernel.bytes / memory_rate(kernel.cls, device);
-  return std::max(arithmetic, memory) + device.launch;
+  const BytesPerSecond rate = memory_rate(kernel.cls, device);
+  const Bytes sum = bytes_of_sum(kernel);
+  const Seconds memory = (kernel.bytes - sum) / rate;
+  return std::max(arithmetic, memory) + sum / rate + device.launch;
+}
+
+/// What a contraction takes at least when the device has run at its power limit for a while. Short
+/// benchmarks run at higher clocks.
+Seconds sustained_time(const models::Kernel& k, const Device& device) {
+  if (k.cls != OpClass::contraction || device.sustained >= 1 || k.flops.value <= 0) { return {}; }
+  return k.flops / (matrix_rate(device, k.dtype) * device.sustained) +
+         bytes_of_sum(k) / memory_rate(k.cls, device);
 }
 
 std::optional<FoundRatio> found_for(const Subject& subject, const Measured& measured) {
-  if (const Series* const own = measured.find(subject.series)) {
-    return find_ratio(*own, subject.shape);
+  for (const SeriesKey& key : like(subject.series)) {
+    const Series* const series = measured.find(key);
+    if (series == nullptr) { continue; }
+    std::optional<FoundRatio> found = find_ratio(*series, subject.shape);
+    if (found && key != subject.series) {
+      found->origin = std::max(found->origin, Origin::interpolated);
+    }
+    return found;
   }
-  SeriesKey other = subject.series;
-  other.dtype = sibling(other.dtype);
-  const Series* const like = measured.find(other);
-  std::optional<FoundRatio> found = like ? find_ratio(*like, subject.shape) : std::nullopt;
-  if (found) { found->origin = std::max(found->origin, Origin::interpolated); }
-  return found;
+  return std::nullopt;
 }
 
 /// Whether the kernel moves what the timed one does, to a fifth.
@@ -161,7 +192,8 @@ KernelTime kernel_lookup(const models::Kernel& kernel, const Device& device) {
       subject ? found_for(*subject, *device.measured) : std::nullopt;
   if (!found) { return {roofline_time(kernel, device), Origin::roofline}; }
   if (moves_the_same(kernel, *subject)) {
-    return {found->ratio * *smooth_time(*subject, device), found->origin};
+    const Seconds measured = found->ratio * *smooth_time(*subject, device);
+    return {std::max(measured, sustained_time(kernel, device)), found->origin};
   }
   const Seconds smooth = kernel.bytes / device.memory_bandwidth + device.launch;
   return {found->ratio * smooth, std::max(found->origin, Origin::fitted)};

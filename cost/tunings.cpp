@@ -106,6 +106,21 @@ Tuning h100_efa() {
           h100_regimes(steps, steps, 0.0031)};
 }
 
+Tuning b200() {
+  // A ring step as the source counts it, less two latencies of 0.5 us of the path. In the switch an
+  // all-reduce takes what the same figures give a ring of eight.
+  return {"nccl-b200-nvswitch",
+          "8 x B200: rates and latencies in SimuMax configs/system/b200_bf16_ceperm.json, "
+          "github.com/MooreThreads/SimuMax, fitted there to bursts of collectives in Megatron-LM's "
+          "order; GiB/s of 900, latency a step and once",
+          {row("Simple", {}, {23.1, 8.2, kSimple}, {0.723}),
+           row("Simple", {all_reduce}, {22.2, 4.5, kSimple}, {0.797}),
+           row("Simple", {all_reduce, "in_switch"}, {99, 0, kSimple}, {0.455}),
+           row("Simple", {reduce_scatter}, {25.6, 7, kSimple}, {0.723}),
+           row("Simple", {all_to_all}, {51, 0, kSimple}, {0.641}),
+           row("Simple", {send_recv}, {16, 0, kSimple}, {1})}};
+}
+
 Tuning h200_pair() {
   return {"nccl-h200-pair",
           "2 x H200, PyTorch 2.11 and NCCL 2.28.9: the rows up to 64 KiB, of 64 MiB and of 1 GiB",
@@ -140,7 +155,7 @@ Tuning v100() {
 }  // namespace
 
 std::span<const Tuning> tunings() {
-  static const std::vector<Tuning> all{a100(),      h100(),        h100_efa(),
+  static const std::vector<Tuning> all{a100(),      h100(),        h100_efa(), b200(),
                                        h200_pair(), deepep_h800(), v100()};
   return all;
 }

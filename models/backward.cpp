@@ -287,11 +287,14 @@ class Backward {
     const bool by_weight = is_weight_product(op.kind);
     kernel.pass = gradient.of_left || !by_weight ? Pass::backward : Pass::weight_gradient;
     // C = A B^T: dA = dC B, dB = dC^T A. C = A B: dA = dC B^T, dB = A^T dC.
-    kernel.operands = !gradient.of_left                 ? Operands::tn
+    const bool sums = by_weight && !gradient.of_left && f_.graph.fp32_sums;
+    kernel.operands = sums                              ? Operands::tn_sum
+                      : !gradient.of_left               ? Operands::tn
                       : operands_of(op) == Operands::nt ? Operands::nn
                                                         : Operands::nt;
-    kernel.bytes = size_of(f_.graph, op.outputs.front()) + size_of(f_.graph, gradient.other) +
-                   size_of(f_.graph, gradient.of);
+    kernel.bytes =
+        size_of(f_.graph, op.outputs.front()) + size_of(f_.graph, gradient.other) +
+        (sums ? Bytes{kSumBytes * elements(gradient.of.shape)} : size_of(f_.graph, gradient.of));
     return kernel;
   }
 

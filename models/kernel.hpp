@@ -22,8 +22,12 @@ std::string_view name_of(Fusion fusion);
 enum class Pass : std::uint8_t { forward, backward, weight_gradient };
 
 /// How the operands of a product lie in memory, as BLAS names them: x W^T (nt), dy W (nn),
-/// dy^T x (tn). It decides which of a library's kernels run.
-enum class Operands : std::uint8_t { nt, nn, tn };
+/// dy^T x (tn), and dy^T x added to an fp32 sum (tn_sum). It decides which of a library's kernels
+/// run.
+enum class Operands : std::uint8_t { nt, nn, tn, tn_sum };
+
+/// A result that is added to a sum in fp32 is read and written.
+inline constexpr int kSumBytes = 2 * size_of(DType::fp32);
 
 struct Kernel {
   std::string name;

@@ -48,11 +48,13 @@ class ModelBuilder {
 
  private:
   BlockBuilder block(std::int64_t sequence, std::int64_t memory_sequence = 0) const {
-    return {.config = model_.config,
-            .options = model_.options,
-            .sequence = sequence,
-            .memory_sequence = memory_sequence,
-            .graph = {}};
+    BlockBuilder builder{.config = model_.config,
+                         .options = model_.options,
+                         .sequence = sequence,
+                         .memory_sequence = memory_sequence,
+                         .graph = {}};
+    builder.graph.fp32_sums = model_.options.fp32_sums;
+    return builder;
   }
 
   void add(BlockKind kind, std::string name, int count, OpGraph graph) {

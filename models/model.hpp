@@ -78,6 +78,9 @@ struct BuildOptions {
   bool flash_attention = false;
   bool dropout = true;  // false: as if the probabilities were 0
   bool loss = true;     // false: forward-only, no labels
+  /// Products add the gradients of weights to sums in fp32 that are kept for all micro-batches, as
+  /// Megatron-LM's fused accumulation does.
+  bool fp32_sums = false;
   /// Rows of an expert's buffer over the mean [arXiv:2006.16668, sec. 2.2]; the buffer is computed
   /// whole. 0: dropless, every expert computes the rows that it gets.
   double capacity_factor = 0;

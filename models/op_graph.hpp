@@ -174,6 +174,8 @@ struct OpGraph {
   /// elsewhere.
   TensorId memory = -1;
   TensorId output = -1;  // the activation that leaves it; -1 when the block ends in a loss
+  /// Products add the gradients of their weights to sums in fp32; else they write them.
+  bool fp32_sums = false;
   bool operator==(const OpGraph&) const = default;
 };
 

@@ -10,6 +10,16 @@
 #include "strategies/recompute.hpp"
 
 namespace tsim::sim {
+namespace {
+
+/// Whether products add to gradients of 32 bits and are themselves in a narrower format.
+bool sums_in_fp32(const strategies::Strategy& s) {
+  using models::DType;
+  return s.precision.gradient == DType::fp32 && !s.eager_accumulation &&
+         size_of(s.precision.compute) < size_of(DType::fp32);
+}
+
+}  // namespace
 
 models::BuildOptions build_options(const Scenario& s) {
   return {.micro_batch = s.workload.micro_batch,
@@ -19,6 +29,7 @@ models::BuildOptions build_options(const Scenario& s) {
           .flash_attention = s.strategy.flash_attention,
           .dropout = s.workload.dropout && s.workload.training,
           .loss = s.workload.training,
+          .fp32_sums = sums_in_fp32(s.strategy),
           .capacity_factor = capacity_factor(s.strategy.experts)};
 }
 

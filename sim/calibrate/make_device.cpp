@@ -19,6 +19,7 @@ bool is_shared(PointKind kind) {
   switch (kind) {
     case PointKind::gemm:
     case PointKind::bmm:
+    case PointKind::grouped:
     case PointKind::memcpy:
     case PointKind::launch:
     case PointKind::collective:

@@ -53,6 +53,8 @@ const std::vector<Form>& forms() {
         {"BYTES"}}},
       {"overlap", {{"M"}, {"N"}, {"K"}, {"RANKS"}, {"BYTES"}}},
       {"pair", {{"FROM"}, {"TO"}, {"BYTES"}}},
+      {"grouped",
+       {{"DTYPE", halves}, {"LAYOUT", {"nt", "nn", "tn", "tn+"}}, {"GROUPS"}, {"M"}, {"N"}, {"K"}}},
   };
   return all;
 }
@@ -118,6 +120,7 @@ void add_layer(std::vector<std::string>& lines, std::int64_t rows, std::int64_t 
     add(lines, {"gemm", "bf16", "nt", n(rows), n(out), n(in)});
     add(lines, {"gemm", "bf16", "nn", n(rows), n(in), n(out)});
     add(lines, {"gemm", "bf16", "tn", n(out), n(in), n(rows)});
+    add(lines, {"gemm", "bf16", "tn+", n(out), n(in), n(rows)});
   }
 }
 

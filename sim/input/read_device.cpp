@@ -74,6 +74,7 @@ cost::Device read_fields(Reader& in) {
   const Place gemm = in.take("gemm");
   if (gemm.present()) { device.gemm = read_gemm(Reader(gemm)); }
   device.attention_ceiling = share("attention_ceiling");
+  device.sustained = share("sustained");
   device.elementwise_bandwidth = share("elementwise_bandwidth");
   device.normalization_bandwidth = share("normalization_bandwidth");
   device.gemm_bandwidth = share("gemm_bandwidth");

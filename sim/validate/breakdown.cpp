@@ -85,10 +85,10 @@ Parts exposed(const TaskGraph& graph, const sim::Timeline& timeline) {
 }
 
 bool is_product(const sim::Lookup& one) {
-  const bool grouped = one.kernel.find("experts.fc") != std::string::npos;
-  if (!one.subject) { return grouped; }
+  if (!one.subject) { return false; }
   const cost::PointKind kind = one.subject->series.kind;
   return kind == cost::PointKind::gemm || kind == cost::PointKind::bmm ||
+         kind == cost::PointKind::grouped ||
          kind == cost::PointKind::attention;
 }
 

@@ -70,7 +70,7 @@ TEST_CASE("a work line and its subject say the same") {
        {"gemm bf16 tn+ 4096 1024 512", "bmm fp16 nt 8 16 32 64",
         "attention bf16 bwd causal 64 2048 2048 128", "map bf16 dropout_bwd 1024",
         "layernorm fp32 bwd 16 32", "adam 7", "launch graph", "collective send_recv_both 2 1024",
-        "overlap 1 2 3 4 5", "memcpy p2p 12"}) {
+        "overlap 1 2 3 4 5", "memcpy p2p 12", "grouped bf16 tn+ 8 16 32 64"}) {
     CAPTURE(line);
     const auto subject = cost::subject_of(line);
     REQUIRE(subject);
@@ -155,6 +155,40 @@ TEST_CASE("the gradient of a weight is looked up as dy^T x") {
   Kernel kernel = product(256, 512, 1024);
   kernel.operands = models::Operands::tn;
   CHECK(cost::line_of(*cost::subject_of(kernel)) == "gemm bf16 tn 512 256 1024");
+}
+
+TEST_CASE("a product that adds to a sum takes its own points, else those of one that does not") {
+  Kernel kernel = product(4096, 4096, 4096);
+  kernel.operands = models::Operands::tn_sum;
+  const Device own =
+      with_points({{"gemm bf16 tn 4096 4096 4096", 2000}, {"gemm bf16 tn+ 4096 4096 4096", 2500}});
+  CHECK(kernel_lookup(kernel, own).origin == Origin::exact);
+  CHECK(kernel_time(kernel, own).value == doctest::Approx(2500e-6));
+  // Twice as long as the roofline's product: the sum's bytes too.
+  const Device other = with_points({{"gemm bf16 tn 4096 4096 4096", 2 * kPeakTime4096 * 1e6}});
+  const cost::KernelTime found = kernel_lookup(kernel, other);
+  CHECK(found.origin == Origin::interpolated);
+  CHECK(found.time.value ==
+        doctest::Approx(2 * (kPeakTime4096 + 6.0 * 4096 * 4096 / other.memory_bandwidth.value)));
+}
+
+TEST_CASE("groups of products are looked up by groups and the shape of one") {
+  Kernel kernel = product(128, 256, 512);
+  kernel.kind = OpKind::grouped_matmul;
+  kernel.batch = 8;
+  CHECK(cost::line_of(*cost::subject_of(kernel)) == "grouped bf16 nt 8 128 256 512");
+  kernel.operands = models::Operands::tn_sum;
+  CHECK(cost::line_of(*cost::subject_of(kernel)) == "grouped bf16 tn+ 8 256 128 512");
+}
+
+TEST_CASE("a time of a short run is not believed below what the device keeps up") {
+  // Half of the peak for minutes: a point at 0.8 of the peak counts as twice the peak's time.
+  Device d = with_points({{"gemm bf16 nt 4096 4096 4096", kPeakTime4096 * 1e6 / 0.8}});
+  d.sustained = 0.5;
+  const Kernel kernel = product(4096, 4096, 4096);
+  CHECK(kernel_time(kernel, d).value == doctest::Approx(2 * kPeakTime4096));
+  d.sustained = 0.9;
+  CHECK(kernel_time(kernel, d).value == doctest::Approx(kPeakTime4096 / 0.8));
 }
 
 TEST_CASE("fp16 takes the points of bf16, as interpolated ones") {

@@ -207,6 +207,16 @@ TEST_CASE("a product's operands lie as its pass reads them") {
   CHECK(named(all.backward_weight, "mlp.fc1.weight_gradient").pass == Pass::weight_gradient);
 }
 
+TEST_CASE("a product that adds to sums in fp32 reads and writes four bytes of each weight") {
+  // GPT-2's fc1 [3072, 768] of 1024 tokens: x and dy in two bytes, the sum twice in four.
+  const BlockKernels sums = kernels(layer_of("gpt2", {.fp32_sums = true}), Fusion::framework);
+  const Kernel& kernel = named(sums.backward_weight, "mlp.fc1.weight_gradient");
+  CHECK(kernel.operands == Operands::tn_sum);
+  CHECK(kernel.bytes.value == 2 * 1024 * (768 + 3072) + 8 * 768 * 3072);
+  CHECK(named(sums.backward_input, "mlp.fc1.input_gradient").operands == Operands::nn);
+  CHECK(named(sums.backward_weight, "attention.scores.second_gradient").operands == Operands::tn);
+}
+
 TEST_CASE("a normalisation knows its rows, an element-wise kernel its elements") {
   const BlockKernels all = kernels(layer_of("gpt2"), Fusion::none);
   CHECK(named(all.forward, "attention.norm").elements == 1024 * 768);

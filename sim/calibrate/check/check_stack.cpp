@@ -106,7 +106,8 @@ StackClass class_of(const sim::Lookup& lookup) {
     return lookup.is_product ? StackClass::products : StackClass::elementwise;
   }
   switch (lookup.subject->series.kind) {
-    case cost::PointKind::gemm: return StackClass::products;
+    case cost::PointKind::gemm:
+    case cost::PointKind::grouped: return StackClass::products;
     case cost::PointKind::bmm:
     case cost::PointKind::softmax:
     case cost::PointKind::attention: return StackClass::attention;

@@ -39,7 +39,7 @@ std::shared_ptr<Arrays> arrays(std::size_t x, std::size_t y, std::size_t out, st
 
 /// A product, or a batch of them with one after the other.
 Call product(const Subject& subject, int threads) {
-  const bool batched = subject.series.kind == PointKind::bmm;
+  const bool batched = subject.series.kind != PointKind::gemm;
   const std::int64_t batch = batched ? subject.shape[0] : 1;
   const std::size_t at = batched ? 1 : 0;
   const std::int64_t m = subject.shape[at];
@@ -161,7 +161,8 @@ Call call_of(const Subject& subject, int threads) {
   if (subject.series.dtype != models::DType::fp32) { return {}; }
   switch (subject.series.kind) {
     case PointKind::gemm:
-    case PointKind::bmm: return product(subject, threads);
+    case PointKind::bmm:
+    case PointKind::grouped: return product(subject, threads);
     case PointKind::map: return map(subject, threads);
     case PointKind::layernorm:
     case PointKind::softmax:

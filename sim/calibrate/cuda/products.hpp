@@ -18,6 +18,11 @@ struct Product {
 /// With the operands in the cache (as far as they fit) or not.
 Summary time_product(const Product& product, bool cold, cudaStream_t stream);
 
+/// `product.batch` products of one shape with operands of their own, as grouped products of experts
+/// run in Transformer Engine: each by a call of its own, on four streams in turn. The operands are
+/// in the cache as far as all of them fit.
+Summary time_groups(const Product& product, cudaStream_t stream);
+
 /// The library and the memory that its kernels work in; products of one stream share it.
 class Blas {
  public:

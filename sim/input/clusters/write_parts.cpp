@@ -87,6 +87,7 @@ Json to_json(const cost::Device& device) {
             {"units", gemm.units},
             {"half_k", gemm.half_k}}},
           {"attention_ceiling", device.attention_ceiling},
+          {"sustained", device.sustained},
           {"elementwise_bandwidth", device.elementwise_bandwidth},
           {"normalization_bandwidth", device.normalization_bandwidth},
           {"gemm_bandwidth", device.gemm_bandwidth},

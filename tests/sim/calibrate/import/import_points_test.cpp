@@ -112,6 +112,33 @@ TEST_CASE("SimuMax's shares of the peak become times") {
   CHECK(imported.remarks.size() == 1);
 }
 
+TEST_CASE("SimuMax's groups of products and attention become times") {
+  // 2 x 40 x 616 x 3072 x 5120 / (312 TFLOP/s x 0.5) = 4968.43 us.
+  // 64 heads, 4096 tokens, widths 192 + 128: forward 2 x 64 x 4096^2 x 320 / 312 TFLOP/s =
+  // 2202.55 us, backward 5/2 times that.
+  sim::Problems problems;
+  const ImportedPoints imported = import_simumax(R"({"accelerator": {"op": {
+    "group_matmul": {"tflops": 312, "accurate_efficient_factor": {
+      "ng=40, M=616, N=3072, K=5120, dtype=bf16, main_grad_dtype=bf16, stage=fwd, accumulate=False": 0.5,
+      "ng=40, M=616, N=3072, K=5120, dtype=bf16, main_grad_dtype=fp32, stage=fwd, accumulate=False": 0.4,
+      "ng=40, M=616, N=3072, K=5120, dtype=bf16, main_grad_dtype=fp32, stage=bwd_grad_act, accumulate=False": 0.5,
+      "ng=40, M=616, N=3072, K=5120, dtype=bf16, main_grad_dtype=fp32, stage=bwd_grad_w, accumulate=True": 0.5}},
+    "sdp_fwd": {"tflops": 312, "accurate_efficient_factor": {
+      "batch=1, seq_len=4096, head_num=64, kv_head_num=64, qk_head_dim=192, v_head_dim=128, qkv_contiguous=False": 0.9,
+      "batch=1, seq_len=4096, head_num=64, kv_head_num=64, qk_head_dim=192, v_head_dim=128, qkv_contiguous=True": 1.0}},
+    "sdp_bwd": {"tflops": 312, "accurate_efficient_factor": {
+      "batch=1, seq_len=4096, head_num=64, kv_head_num=64, qk_head_dim=192, v_head_dim=128, qkv_contiguous=True": 1.0}}}}})",
+                                                 problems);
+  CHECK(problems.empty());
+  CHECK(texts(imported) ==
+        std::vector<std::string>{"grouped bf16 nt 40 616 3072 5120: 4968.431 us",
+                                 "grouped bf16 nn 40 616 5120 3072: 4968.431 us",
+                                 "grouped bf16 tn+ 40 3072 5120 616: 4968.431 us",
+                                 "attention bf16 fwd causal 64 4096 4096 192: 2202.549 us",
+                                 "attention bf16 bwd causal 64 4096 4096 192: 5506.372 us"});
+  CHECK(imported.remarks.empty());
+}
+
 TEST_CASE("a profiler's kernels count for the operator that started them") {
   // x [512, 768] times W^T: the second operand is dense along its first axis.
   sim::Problems problems;
