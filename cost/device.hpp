@@ -47,6 +47,8 @@ struct Device {
   double elementwise_bandwidth = 1.0;    // share of memory_bandwidth, element-wise kernels
   double normalization_bandwidth = 1.0;  // the same, normalisations and softmax
   double gemm_bandwidth = 1.0;           // the same, matrix products that are bound by memory
+  double sum_bandwidth = 1.0;            // the same, of what a product that adds to a sum moves
+                                         // besides its result; above 1 where a part of it is hidden
   Seconds launch;       // start of a kernel on the device, not overlapped with the one before it
   Seconds host_launch;  // host time to issue one kernel: 1 / launch rate; 0 when a graph replays
   Seconds host_collective;      // host time to issue a communication, its framework's included

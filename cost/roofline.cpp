@@ -120,27 +120,28 @@ std::array<SeriesKey, 4> like(const SeriesKey& key) {
   return keys;
 }
 
-/// What adding to a sum moves beyond writing the result; it is not hidden behind the arithmetic.
+/// What adding to a sum moves beyond writing the result; it is hidden in part at best.
 Bytes bytes_of_sum(const models::Kernel& k) {
   if (k.operands != models::Operands::tn_sum) { return {}; }
   return Bytes{k.batch * k.m * k.n * (models::kSumBytes - size_of(k.dtype))};
 }
 
+Seconds sum_time(const models::Kernel& k, const Device& device) {
+  return bytes_of_sum(k) / (device.memory_bandwidth * device.sum_bandwidth);
+}
+
 Seconds roofline_time(const models::Kernel& kernel, const Device& device) {
   const Seconds arithmetic =
       kernel.flops.value > 0 ? kernel.flops / arithmetic_rate(kernel, device) : Seconds{};
-  const BytesPerSecond rate = memory_rate(kernel.cls, device);
-  const Bytes sum = bytes_of_sum(kernel);
-  const Seconds memory = (kernel.bytes - sum) / rate;
-  return std::max(arithmetic, memory) + sum / rate + device.launch;
+  const Seconds memory = (kernel.bytes - bytes_of_sum(kernel)) / memory_rate(kernel.cls, device);
+  return std::max(arithmetic, memory) + sum_time(kernel, device) + device.launch;
 }
 
 /// What a contraction takes at least when the device has run at its power limit for a while. Short
 /// benchmarks run at higher clocks.
 Seconds sustained_time(const models::Kernel& k, const Device& device) {
   if (k.cls != OpClass::contraction || device.sustained >= 1 || k.flops.value <= 0) { return {}; }
-  return k.flops / (matrix_rate(device, k.dtype) * device.sustained) +
-         bytes_of_sum(k) / memory_rate(k.cls, device);
+  return k.flops / (matrix_rate(device, k.dtype) * device.sustained) + sum_time(k, device);
 }
 
 std::optional<FoundRatio> found_for(const Subject& subject, const Measured& measured) {

@@ -29,10 +29,9 @@ struct KernelTime {
 KernelTime kernel_lookup(const models::Kernel& kernel, const Device& device);
 
 /// The time of kernel_lookup(). The roofline's is max(FLOPs / achieved FLOP/s,
-/// bytes / achieved bytes/s) + launch; what a product that adds to a sum in fp32 moves besides its
-/// result comes on top, since it is not hidden behind the arithmetic: on an H200, 298 products by
-/// cuBLASLt took as much longer as these bytes take at 0.76 of the peak bandwidth (median). A
-/// device without a peak for the kernel's format computes it in the next wider one it has.
+/// bytes / achieved bytes/s) + launch, and on top what a product that adds to a sum in fp32 moves
+/// besides its result, at the device's sum_bandwidth. A device without a peak for the kernel's
+/// format computes it in the next wider one it has.
 ///   [Williams, Waterman, Patterson, CACM 52(4), 2009]
 Seconds kernel_time(const models::Kernel& kernel, const Device& device);
 

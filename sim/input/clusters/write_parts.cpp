@@ -91,6 +91,7 @@ Json to_json(const cost::Device& device) {
           {"elementwise_bandwidth", device.elementwise_bandwidth},
           {"normalization_bandwidth", device.normalization_bandwidth},
           {"gemm_bandwidth", device.gemm_bandwidth},
+          {"sum_bandwidth", device.sum_bandwidth},
           {"launch", time(device.launch)},
           {"host_launch", time(device.host_launch)},
           {"host_collective", time(device.host_collective)},
