@@ -104,6 +104,12 @@ TEST_CASE("a stand-in takes the place of the device that a row names, and of no 
   CHECK(sim::with_stand_ins(row, {{"a100-sxm-80g", "{\"base\": \"b200\"}"}}) ==
         "{\"cluster\":{\"device\":{\"base\":\"b200\"}}}");
   CHECK(sim::with_stand_ins(row, {{"b200", "mine.json"}}) == row);
+  const std::string changed =
+      "{\"cluster\":{\"device\":{\"base\":\"b200\",\"reserved\":\"2 GiB\"}}}";
+  CHECK(sim::with_stand_ins(changed, {{"b200", "mine.json"}}) ==
+        "{\"cluster\":{\"device\":{\"base\":\"mine.json\",\"reserved\":\"2 GiB\"}}}");
+  CHECK(sim::with_stand_ins(changed, {{"b200", "{\"name\": \"x\", \"reserved\": \"1 GiB\"}"}}) ==
+        "{\"cluster\":{\"device\":{\"name\":\"x\",\"reserved\":\"2 GiB\"}}}");
 }
 
 TEST_CASE("all sources that come with tsim can be read, cite something and have rows") {
