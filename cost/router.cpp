@@ -1,4 +1,5 @@
 // Paths between devices, found once and remembered.
+#include <array>
 #include <optional>
 #include <unordered_map>
 
@@ -15,6 +16,27 @@ std::uint64_t key(VertexId a, VertexId b) {
 
 std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
 
+/// The paths from one device that were asked for last. A device of a ring or a tree has few
+/// neighbours, and asks for the same ones in every plan.
+struct Recent {
+  std::array<std::int32_t, 4> to{-1, -1, -1, -1};
+  std::array<const Path*, 4> paths{};
+  std::size_t next = 0;
+
+  const Path* find(int device) const {
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      if (to[i] == device) { return paths[i]; }
+    }
+    return nullptr;
+  }
+  const Path& keep(int device, const Path& path) {
+    to[next] = device;
+    paths[next] = &path;
+    next = (next + 1) % to.size();
+    return path;
+  }
+};
+
 }  // namespace
 
 struct Router::State {
@@ -22,9 +44,10 @@ struct Router::State {
   RouteFinder finder;
   std::unordered_map<std::uint64_t, Path> device_paths;
   std::unordered_map<std::uint64_t, Path> vertex_paths;
+  std::vector<Recent> recent;  // by device that sends
   std::map<std::vector<int>, LocalOrders> local_orders;
 
-  explicit State(const Topology& t) : topology(&t), finder(t) {}
+  explicit State(const Topology& t) : topology(&t), finder(t), recent(t.devices.size()) {}
   const Vertex& vertex(VertexId v) const { return topology->vertices[index(v)]; }
   Path path_of(const Route& route) const;
   Path fixed(int from, int to) const;
@@ -69,21 +92,23 @@ VertexId Router::gateway(int device) {
 
 const Path& Router::path(int from_device, int to_device) {
   State& s = *state_;
-  const VertexId from = s.topology->devices.at(static_cast<std::size_t>(from_device));
-  const VertexId to = s.topology->devices.at(static_cast<std::size_t>(to_device));
+  Recent& recent = s.recent.at(index(from_device));
+  if (const Path* const path = recent.find(to_device)) { return *path; }
   const std::uint64_t pair = key(from_device, to_device);
   if (const auto known = s.device_paths.find(pair); known != s.device_paths.end()) {
-    return known->second;
+    return recent.keep(to_device, known->second);
   }
-  if (from == to) { return s.device_paths.emplace(pair, Path{}).first->second; }
-  if (!s.topology->routes.place.empty()) {
-    return s.device_paths.emplace(pair, s.fixed(from_device, to_device)).first->second;
-  }
-  const bool same_node = s.vertex(from).node == s.vertex(to).node;
-  const std::optional<Route> route =
-      same_node ? s.finder.inside(from_device, to_device) : s.finder.across(from_device, to_device);
-  const Path found = route ? s.path_of(*route) : vertex_path(from, to);
-  return s.device_paths.emplace(pair, found).first->second;
+  const VertexId from = s.topology->devices[index(from_device)];
+  const VertexId to = s.topology->devices.at(index(to_device));
+  const auto found = [&]() -> Path {
+    if (from == to) { return {}; }
+    if (!s.topology->routes.place.empty()) { return s.fixed(from_device, to_device); }
+    const bool same_node = s.vertex(from).node == s.vertex(to).node;
+    const std::optional<Route> route = same_node ? s.finder.inside(from_device, to_device)
+                                                 : s.finder.across(from_device, to_device);
+    return route ? s.path_of(*route) : vertex_path(from, to);
+  };
+  return recent.keep(to_device, s.device_paths.emplace(pair, found()).first->second);
 }
 
 const Path& Router::vertex_path(VertexId from, VertexId to) {

@@ -1,8 +1,55 @@
+#include <algorithm>
 #include <map>
 
 #include "cost/collectives/algorithms.hpp"
 
 namespace tsim::cost::collectives {
+namespace {
+
+/// Bytes by channel: a table of all channels when many are loaded, else a list that is sorted.
+class ChannelLoads {
+ public:
+  ChannelLoads(const std::vector<Channel>& channels, std::size_t parts) : channels_(channels) {
+    if (parts >= channels.size()) {
+      table_.resize(channels.size());
+    } else {
+      list_.reserve(parts);
+    }
+  }
+
+  void add(ChannelId channel, double bytes) {
+    if (table_.empty()) {
+      list_.emplace_back(channel, bytes);
+    } else {
+      table_[static_cast<std::size_t>(channel)] += bytes;
+    }
+  }
+
+  /// What the channel that takes longest takes.
+  Seconds slowest() {
+    double most = 0;
+    for (std::size_t c = 0; c < table_.size(); ++c) { most = std::max(most, time(c, table_[c])); }
+    std::sort(list_.begin(), list_.end());
+    for (std::size_t i = 0; i < list_.size();) {
+      const ChannelId c = list_[i].first;
+      double load = 0;
+      for (; i < list_.size() && list_[i].first == c; ++i) { load += list_[i].second; }
+      most = std::max(most, time(static_cast<std::size_t>(c), load));
+    }
+    return {most};
+  }
+
+ private:
+  double time(std::size_t channel, double bytes) const {
+    return bytes > 0 ? bytes / channels_[channel].bandwidth.value : 0.0;
+  }
+
+  const std::vector<Channel>& channels_;
+  std::vector<double> table_;
+  std::vector<std::pair<ChannelId, double>> list_;
+};
+
+}  // namespace
 
 Seconds Draft::step(int from, int to) { return step(from, to, router_.path(from, to)); }
 
@@ -33,18 +80,20 @@ void Draft::end_step(Seconds latency) {
 /// A plan's transfers all run at once, and its busiest channel then takes less time than the steps
 /// one after the other if other channels were busiest in some of them; the difference is waiting.
 void Draft::finish(double payload) {
-  if (serial_.value > 0) { plan_.latency += std::max(Seconds{}, serial_ - busiest(0)); }
+  const bool counts = serial_.value > 0 || regime_.buffer < kUnlimited || regime_.least.value > 0;
+  const Seconds all = counts ? busiest(0) : Seconds{};
+  if (serial_.value > 0) { plan_.latency += std::max(Seconds{}, serial_ - all); }
   StepCosts& costs = plan_.costs;
   costs = {regime_.start, regime_.step, regime_.network_step, {}, regime_.share};
   if (regime_.buffer < kUnlimited) {
     const Seconds inside = busiest(0, true) + Seconds{payload / regime_.buffer.value};
-    costs.once += std::max(Seconds{}, inside - busiest(0));
+    costs.once += std::max(Seconds{}, inside - all);
   }
   plan_.latency += costs.once;
   plan_.protocol = regime_.protocol;
   if (regime_.least.value > 0) {
     costs.least = regime_.least;
-    plan_.latency = std::max(plan_.latency, regime_.least - busiest(0));
+    plan_.latency = std::max(plan_.latency, regime_.least - all);
   }
 }
 
@@ -55,24 +104,17 @@ CollectivePlan Draft::plan(std::string_view algorithm) && {
 
 Seconds busiest_channel(std::span<const Path* const> paths, std::span<const Transfer> bytes,
                         bool inside, const Topology& topology) {
-  const std::vector<Channel>& channels = topology.channels;
-  std::vector<std::pair<ChannelId, double>> loads;
+  std::size_t parts = 0;
+  for (const Path* const path : paths) { parts += path->channels.size(); }
+  ChannelLoads loads(topology.channels, parts);
   for (std::size_t i = 0; i < paths.size(); ++i) {
     for (const ChannelId c : paths[i]->channels) {
-      const LinkKind kind = channels[static_cast<std::size_t>(c)].kind;
+      const LinkKind kind = topology.channels[static_cast<std::size_t>(c)].kind;
       const bool outside = kind == LinkKind::nic || kind == LinkKind::fabric;
-      if (!inside || !outside) { loads.emplace_back(c, bytes[i].bytes); }
+      if (!inside || !outside) { loads.add(c, bytes[i].bytes); }
     }
   }
-  std::sort(loads.begin(), loads.end());
-  double slowest = 0;
-  for (std::size_t i = 0; i < loads.size();) {
-    const ChannelId c = loads[i].first;
-    double load = 0;
-    for (; i < loads.size() && loads[i].first == c; ++i) { load += loads[i].second; }
-    slowest = std::max(slowest, load / channels[static_cast<std::size_t>(c)].bandwidth.value);
-  }
-  return {slowest};
+  return loads.slowest();
 }
 
 std::vector<std::vector<int>> by_node(std::span<const int> devices, const Topology& topology) {

@@ -16,16 +16,18 @@ namespace {
 
 using strategies::MemoryClass;
 
-/// Bytes of the fullest rank as the source reads them: an allocator knows nothing of the context.
-double memory_of(const sim::Report& report, MemoryReading reading) {
+/// Bytes of the rank that the source looked at, as it reads them: an allocator knows nothing of the
+/// context.
+double memory_of(const sim::Report& report, const Measured& measured) {
   double most = 0;
   for (const sim::StageReport& stage : report.stages) {
     double sum = 0;
     for (std::size_t c = 0; c < stage.peak.size(); ++c) {
       const bool outside = c == static_cast<std::size_t>(MemoryClass::reserved);
-      if (!outside || reading == MemoryReading::used) { sum += to_double(stage.peak[c]); }
+      if (!outside || measured.reading == MemoryReading::used) { sum += to_double(stage.peak[c]); }
     }
     most = std::max(most, sum);
+    if (measured.first_stage) { break; }
   }
   return most;
 }
@@ -51,7 +53,7 @@ Outcome simulated(const Row& row, const sim::Scenario& scenario) {
   const sim::Report report = summarise(scenario, simulation);
   Outcome outcome{.ran = true, .fits = report.fits, .step = report.step.value};
   if (report.closed_form) { outcome.closed_form = report.closed_form->value; }
-  outcome.memory = memory_of(report, row.measured.reading);
+  outcome.memory = memory_of(report, row.measured);
   set_measured_step(row.measured, scenario, report.model_flops, outcome);
   outcome.parts = breakdown(scenario, simulation, report);
   return outcome;

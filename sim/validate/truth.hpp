@@ -36,6 +36,7 @@ struct Measured {
   double resolution = 0;  // the last digit's step, in the same unit; 0: not coarse
   std::optional<Bytes> memory{};
   MemoryReading reading = MemoryReading::allocated;
+  bool first_stage = false;  // memory of the pipeline's first stage, not of the fullest
   std::optional<bool> fits{};
 };
 

@@ -173,8 +173,11 @@ std::optional<validate::FitRecord> fit_record_of(const std::string& device) {
 std::string device_of(const std::string& document) {
   const Json parsed = Json::parse(document, nullptr, false);
   const Json::json_pointer place("/cluster/device");
-  const bool named = parsed.is_object() && parsed.contains(place) && parsed[place].is_string();
-  return named ? parsed[place].get<std::string>() : std::string();
+  if (!parsed.is_object() || !parsed.contains(place)) { return {}; }
+  const Json& device = parsed[place];
+  const bool changed = device.is_object() && device.contains("base");
+  const Json& name = changed ? device["base"] : device;
+  return name.is_string() ? name.get<std::string>() : std::string();
 }
 
 std::string fitted_device(const Split& split, const FittedFigures& figures, const fs::path& path) {

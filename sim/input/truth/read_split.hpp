@@ -24,7 +24,8 @@ validate::FitRecord read_fit_record(const Place& place);
 /// The record of the device called so, if it was fitted. Throws InputErrors.
 std::optional<validate::FitRecord> fit_record_of(const std::string& device);
 
-/// The device that a row's document names at /cluster/device; empty for an object or none.
+/// The device that a row's document names at /cluster/device, or some of whose figures it changes
+/// there; empty for any other object or none.
 std::string device_of(const std::string& document);
 
 /// What a fit found, for the file.

@@ -21,6 +21,7 @@ using validate::Row;
 constexpr RealRange kShare{.least = 0.0, .most = 1.0};
 constexpr RealRange kRate{.least = 0.0, .most = 1e15, .above = true};
 constexpr std::array<std::string_view, 2> kReadings{"allocated", "used"};
+constexpr std::array<std::string_view, 2> kRanks{"fullest", "first_stage"};
 
 std::optional<double> read_share(const Place& place) {
   if (!place.present()) { return std::nullopt; }
@@ -80,6 +81,7 @@ Measured read_measured(const Place& place) {
   }
   measured.reading =
       static_cast<validate::MemoryReading>(read_choice(in.take("memory_is"), kReadings, 0));
+  measured.first_stage = read_choice(in.take("memory_of"), kRanks, 0) == 1;
   const Place fits = in.take("fits");
   if (fits.present()) { measured.fits = read_flag(fits); }
   in.finish();

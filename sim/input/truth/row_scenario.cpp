@@ -4,6 +4,7 @@
 #include "sim/input/json_reader.hpp"
 #include "sim/input/read_cluster.hpp"
 #include "sim/input/suggest.hpp"
+#include "sim/input/truth/read_split.hpp"
 #include "sim/input/truth/read_truth.hpp"
 #include "sim/net/net_lists.hpp"
 
@@ -40,15 +41,19 @@ void check_op(const NetOp& op, const cost::Cluster& cluster, const Place& place)
 
 std::string with_stand_ins(const std::string& document, const StandIns& stand_ins) {
   if (stand_ins.empty()) { return document; }
-  Json changed = Json::parse(document, nullptr, false);
-  const Json::json_pointer place("/cluster/device");
-  if (!changed.is_object() || !changed.contains(place) || !changed[place].is_string()) {
-    return document;
-  }
-  const auto found = stand_ins.find(changed[place].get<std::string>());
+  const auto found = stand_ins.find(device_of(document));
   if (found == stand_ins.end()) { return document; }
+  Json changed = Json::parse(document, nullptr, false);
+  Json& device = changed[Json::json_pointer("/cluster/device")];
   const Json value = Json::parse(found->second, nullptr, false);
-  changed[place] = value.is_object() ? value : Json(found->second);
+  if (device.is_object() && !value.is_object()) {
+    device["base"] = found->second;
+    return changed.dump();
+  }
+  Json figures = device.is_object() ? device : Json::object();
+  figures.erase("base");
+  device = value.is_object() ? value : Json(found->second);
+  if (!figures.empty()) { device.merge_patch(figures); }
   return changed.dump();
 }
 

@@ -51,6 +51,20 @@ TEST_CASE("the breakdown's parts add up to the step") {
   CHECK(outcome.parts[static_cast<std::size_t>(Part::context)] == 0.0);
 }
 
+TEST_CASE("memory is read of the fullest rank, or of the first stage where a source looked there") {
+  // The head's logits are on the second of two stages: 4 samples of 1,024 tokens, 50,257 words and
+  // 2 bytes are 0.38 GiB, more than the second micro-batch that the first stage keeps.
+  std::string document = kTwoStages;
+  document.replace(document.find("\"micro_batch\": 1"), 16, "\"micro_batch\": 4");
+  Source source = source_with({document});
+  const Outcome fullest = outcome_with(source);
+  source.rows[0].measured.first_stage = true;
+  const Outcome first = outcome_with(source);
+  REQUIRE(first.ran);
+  CHECK(first.memory > 0);
+  CHECK(first.memory < fullest.memory);
+}
+
 TEST_CASE("a scenario that is none has not run and says what is wrong") {
   const Outcome outcome = outcome_with(source_with({"{\"model\": \"gpt2\"}"}));
   CHECK_FALSE(outcome.ran);

@@ -49,6 +49,20 @@ TEST_CASE("a row is the shared scenario with its groups' and its own changes") {
         "{\"strategy\":{\"tensor\":8},\"workload\":{\"micro_batch\":4}}");
 }
 
+TEST_CASE("memory is the fullest rank's unless a row says that it is the first stage's") {
+  const validate::Source source = sim::read_truth_text(
+      kHead +
+          "\"rows\": [{\"id\": \"a\", \"measured\": {\"memory\": \"9 GB\", \"memory_of\": "
+          "\"first_stage\"}}, {\"id\": \"b\", \"measured\": {\"memory\": \"9 GB\"}}]}",
+      "x.json");
+  CHECK(source.rows[0].measured.first_stage);
+  CHECK_FALSE(source.rows[1].measured.first_stage);
+  CHECK(mentions(
+      problems_of(kHead + "\"rows\": [{\"id\": \"a\", \"measured\": {\"memory\": \"9 GB\", "
+                          "\"memory_of\": \"last\"}}]}"),
+      "first_stage"));
+}
+
 TEST_CASE("what a source leaves open becomes every combination of the values") {
   const validate::Source source = sim::read_truth_text(
       kHead +
@@ -90,6 +104,12 @@ TEST_CASE("a stand-in takes the place of the device that a row names, and of no 
   CHECK(sim::with_stand_ins(row, {{"a100-sxm-80g", "{\"base\": \"b200\"}"}}) ==
         "{\"cluster\":{\"device\":{\"base\":\"b200\"}}}");
   CHECK(sim::with_stand_ins(row, {{"b200", "mine.json"}}) == row);
+  const std::string changed =
+      "{\"cluster\":{\"device\":{\"base\":\"b200\",\"reserved\":\"2 GiB\"}}}";
+  CHECK(sim::with_stand_ins(changed, {{"b200", "mine.json"}}) ==
+        "{\"cluster\":{\"device\":{\"base\":\"mine.json\",\"reserved\":\"2 GiB\"}}}");
+  CHECK(sim::with_stand_ins(changed, {{"b200", "{\"name\": \"x\", \"reserved\": \"1 GiB\"}"}}) ==
+        "{\"cluster\":{\"device\":{\"name\":\"x\",\"reserved\":\"2 GiB\"}}}");
 }
 
 TEST_CASE("all sources that come with tsim can be read, cite something and have rows") {
