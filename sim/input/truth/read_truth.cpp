@@ -86,7 +86,8 @@ Measured read_measured(const Place& place) {
   if (fits.present()) { measured.fits = read_flag(fits); }
   in.finish();
   if (measured.figure == Figure::none && !measured.memory && !measured.fits) {
-    place.fail("nothing that was measured", "a figure of speed, \"memory\" or \"fits\"");
+    place.fail("nothing that was measured",
+               "a figure of speed, " + in_quotes("memory") + " or " + in_quotes("fits"));
   }
   return measured;
 }

@@ -52,10 +52,10 @@ TEST_CASE("the breakdown's parts add up to the step") {
 }
 
 TEST_CASE("memory is read of the fullest rank, or of the first stage where a source looked there") {
-  // The head's logits are on the second of two stages: 4 samples of 1,024 tokens, 50,257 words and
-  // 2 bytes are 0.38 GiB, more than the second micro-batch that the first stage keeps.
+  // One micro-batch of 8: both stages keep it for six layers, and the tied embedding; the second
+  // has the logits besides.
   std::string document = kTwoStages;
-  document.replace(document.find("\"micro_batch\": 1"), 16, "\"micro_batch\": 4");
+  document.replace(document.find("\"micro_batch\": 1"), 16, "\"micro_batch\": 8");
   Source source = source_with({document});
   const Outcome fullest = outcome_with(source);
   source.rows[0].measured.first_stage = true;
