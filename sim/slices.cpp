@@ -33,8 +33,8 @@ std::int64_t unit_of(std::int64_t sequence, const strategies::Strategy& s) {
   return sequence;
 }
 
-/// Compute time of a slice in a stage of average layers: forward and backward of one layer, as
-/// often as a stage has it.
+/// Compute time of a slice in the stage of average layers that has the head, too: forward and
+/// backward of one layer, as often as a stage has it, and of the head.
 class SliceTimes {
  public:
   SliceTimes(const Scenario& scenario, const models::BuildOptions& options)
@@ -50,14 +50,17 @@ class SliceTimes {
     const strategies::TensorSplit split = tensor_split(model, scenario_.strategy);
     double sum = 0;
     for (const models::Block& block : model.blocks) {
-      if (block.kind != models::BlockKind::layer) { continue; }
+      const bool layer = block.kind == models::BlockKind::layer;
+      if (!layer && block.kind != models::BlockKind::head) { continue; }
       const auto plan =
           plan_block(block, split, scenario_.strategy, scenario_.cluster.devices.front());
       for (const auto* pieces : {&plan.forward, &plan.backward}) {
-        for (const strategies::Piece& piece : *pieces) { sum += piece.on_device.value; }
+        for (const strategies::Piece& piece : *pieces) {
+          sum += (layer ? layers_ : 1.0) * piece.on_device.value;
+        }
       }
     }
-    return layers_ * sum;
+    return sum;
   }
 
  private:
@@ -74,8 +77,11 @@ std::vector<std::int64_t> lengths(const Scenario& s, const models::BuildOptions&
     const std::int64_t step = s.strategy.sequence_parallel ? s.strategy.tensor : 1;
     return strategies::even_slices(sequence, step, s.strategy.slices);
   }
-  return strategies::balanced_slices(
-      {.sequence = sequence, .unit = unit, .stages = s.strategy.pipeline}, SliceTimes(s, options));
+  return strategies::balanced_slices({.sequence = sequence,
+                                      .unit = unit,
+                                      .stages = s.strategy.pipeline,
+                                      .samples = static_cast<int>(micro_batches(s))},
+                                     SliceTimes(s, options));
 }
 
 }  // namespace

@@ -68,8 +68,9 @@ std::vector<std::int64_t> balanced_slices(const SliceProblem& problem, const Sli
     const double ramp = (problem.stages - 1) * most;
     if (ramp >= least) { break; }  // longer ones only add to it
     Cut cut = least_sum(times, most);
-    if (cut.sum + ramp >= least) { continue; }
-    least = cut.sum + ramp;
+    const double all = problem.samples * cut.sum + ramp;
+    if (all >= least) { continue; }
+    least = all;
     best = std::move(cut);
   }
   std::vector<std::int64_t> lengths;

@@ -214,7 +214,7 @@ TEST_CASE("a product that adds to sums in fp32 reads and writes four bytes of ea
   CHECK(kernel.operands == Operands::tn_sum);
   CHECK(kernel.bytes.value == 2 * 1024 * (768 + 3072) + 8 * 768 * 3072);
   CHECK(named(sums.backward_input, "mlp.fc1.input_gradient").operands == Operands::nn);
-  CHECK(named(sums.backward_weight, "attention.scores.second_gradient").operands == Operands::tn);
+  CHECK(named(sums.backward_input, "attention.scores.second_gradient").operands == Operands::tn);
 }
 
 TEST_CASE("a normalisation knows its rows, an element-wise kernel its elements") {

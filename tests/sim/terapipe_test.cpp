@@ -75,7 +75,7 @@ TEST_CASE("slices shrink the bubble, those of the dynamic programme most") {
   sim::Scenario s = long_samples("terapipe");
   const sim::Report found = answer(s);
   CHECK(even < whole);
-  // The programme prices a stage of average layers; head and messages are not in it.
+  // The programme prices a stage of average layers and the head; messages are not in it.
   CHECK(found.step.value <= even * 1.01);
   const auto& tokens = found.slice_tokens;
   CHECK(std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0}) == 8192);

@@ -31,6 +31,20 @@ double by_trying(const SliceProblem& p, const SliceTime& time) {
 
 }  // namespace
 
+TEST_CASE("slices that cost something each are longer when more samples follow") {
+  // A slice takes 1 + its tokens. Of 4 tokens and 4 stages one slice takes 5 S + 3 x 5 for S
+  // samples, two 6 S + 3 x 3, four 8 S + 3 x 2: 20, 15, 14; 40, 39, 46; 60, 63, 78.
+  const auto time = [](std::int64_t length, std::int64_t) {
+    return 1.0 + static_cast<double>(length);
+  };
+  SliceProblem problem{.sequence = 4, .unit = 1, .stages = 4};
+  CHECK(balanced_slices(problem, time) == Lengths{1, 1, 1, 1});
+  problem.samples = 5;
+  CHECK(balanced_slices(problem, time) == Lengths{2, 2});
+  problem.samples = 9;
+  CHECK(balanced_slices(problem, time) == Lengths{4});
+}
+
 TEST_CASE("without stages to fill a sample stays whole, as every slice costs its start") {
   const SliceTime time = [](std::int64_t l, std::int64_t) { return 1.0 + static_cast<double>(l); };
   CHECK(balanced_slices({.sequence = 32, .unit = 4, .stages = 1}, time) == Lengths{32});

@@ -184,7 +184,8 @@ TEST_CASE("everything that is wrong with a design is told at once") {
               "/cluster/fabric/kind: found \"tours\", expected one of tree, dragonfly, torus; "
               "hint: did you mean \"torus\"?",
               "/cluster/tuning: found \"nccl-a100\", expected an object or one of "
-              "nccl-a100-nvswitch, nccl-h100-nvswitch, nccl-h100-efa, nccl-h200-pair, "
+              "nccl-a100-nvswitch, nccl-h100-nvswitch, nccl-h100-efa, "
+              "nccl-b200-nvswitch, nccl-h200-pair, "
               "deepep-h800, "
               "nccl-v100-cube-mesh; hint: did you mean \"nccl-a100-nvswitch\"?"});
 }
