@@ -19,7 +19,9 @@ models::BuildOptions build_options(const Scenario& s) {
           .flash_attention = s.strategy.flash_attention,
           .dropout = s.workload.dropout && s.workload.training,
           .loss = s.workload.training,
-          .capacity_factor = capacity_factor(s.strategy.experts)};
+          .capacity_factor = capacity_factor(s.strategy.experts),
+          .scales_early = s.strategy.experts.scales_early,
+          .kept = s.strategy.precision.kept};
 }
 
 namespace {
