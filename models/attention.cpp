@@ -104,6 +104,7 @@ TensorId position_bias(BlockBuilder& b, bool holds_table) {
 TensorId self_attention(BlockBuilder& b, TensorId x, const LayerSpec& spec) {
   const ModelConfig& c = b.config;
   if (c.latent.kv_lora_rank > 0) { return latent_attention(b, x, spec); }
+  if (c.window > 0) { return windowed_attention(b, x); }
   TensorId qkv = add_linear(b, {.name = "attention.qkv",
                                 .part = Part::attention,
                                 .input = b.whole(x),

@@ -84,6 +84,7 @@ struct LayerSpec {
   bool query = false;           // queries are positions instead of the stream
   bool position_table = false;  // holds the table of relative positions
   std::int64_t experts = 0;     // routed ones in place of the MLP
+  std::int64_t merges = 0;      // width of the tokens of which it merges squares of four first
 };
 OpGraph layer(BlockBuilder b, const LayerSpec& spec);
 OpGraph token_embedding(BlockBuilder b);
@@ -106,6 +107,11 @@ TensorId self_attention(BlockBuilder& b, TensorId x, const LayerSpec& spec);
 TensorId cross_attention(BlockBuilder& b, TensorId x);
 /// Attention whose queries are learned positions, keys and values come from `x`.
 TensorId query_attention(BlockBuilder& b, TensorId x);
+/// Attention inside squares of tokens, with relative positions of the layer's own.
+TensorId windowed_attention(BlockBuilder& b, TensorId x);
+/// Squares of four tokens of `width` columns as one token of the stream
+/// [arXiv:2103.14030, sec. 3.1].
+TensorId merge_patches(BlockBuilder& b, TensorId x, std::int64_t width);
 /// Latent attention of `x` up to and with the output projection.
 TensorId latent_attention(BlockBuilder& b, TensorId x, const LayerSpec& spec);
 /// A dense MLP of `ffn` columns; its operators' names begin with `name`.

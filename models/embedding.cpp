@@ -90,7 +90,8 @@ OpGraph decoder_embedding(BlockBuilder b) {
 
 OpGraph patch_embedding(BlockBuilder b) {
   const ModelConfig& c = b.config;
-  const Shape rows{b.batch(), {Axis::sequence, b.sequence - 1}};
+  const bool class_token = c.stages.empty();
+  const Shape rows{b.batch(), {Axis::sequence, b.sequence - (class_token ? 1 : 0)}};
   const Dim pixels{Axis::patch, c.patch * c.patch * c.channels};
   const TensorId image = b.tensor("embedding.pixels", joined(rows, {pixels}), Role::index,
                                   stored_format(b.options.compute));
@@ -102,7 +103,9 @@ OpGraph patch_embedding(BlockBuilder b) {
                               .reduced = {pixels},
                               .bias = true,
                               .input_needs_gradient = false});
-  x = add_positions(b, add_class_token(b, x));
+  if (class_token) { x = add_class_token(b, x); }
+  x = add_positions(b, x);
+  if (c.embedding_norm) { x = add_norm(b, "embedding.norm", x); }
   b.graph.output = add_dropout(b, "embedding.dropout", Part::embedding, x, c.dropout);
   return topologically_sorted(std::move(b.graph));
 }

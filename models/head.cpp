@@ -45,6 +45,20 @@ TensorId add_pooler(BlockBuilder& b, TensorId x) {
   return y;
 }
 
+/// The mean of all tokens.
+TensorId add_mean(BlockBuilder& b, TensorId x) {
+  const TensorId y = b.activation("head.mean", {b.batch(), b.hidden()});
+  b.add({.name = "head.mean",
+         .kind = OpKind::reshape,
+         .cls = OpClass::elementwise,
+         .part = Part::head,
+         .space = b.stream(),
+         .flops_per_point = 1,
+         .inputs = {b.whole(x)},
+         .outputs = {b.whole(y)}});
+  return y;
+}
+
 TensorId add_classes(BlockBuilder& b, const Operand& x) {
   return add_linear(b, {.name = "head.classes",
                         .part = Part::head,
@@ -137,7 +151,9 @@ OpGraph head(BlockBuilder b) {
   TensorId out = x;
   if (c.head) { out = add_logits(b, c.head_transform ? add_transform(b, x) : x); }
   if (!c.head && c.classes > 0) {
-    out = add_classes(b, c.pooler ? b.whole(pooled) : first_token(b, x));
+    const bool means = !c.stages.empty();
+    const Operand all = means ? b.whole(add_mean(b, x)) : first_token(b, x);
+    out = add_classes(b, c.pooler ? b.whole(pooled) : all);
   }
   const bool has_loss = b.options.loss && (c.head || c.classes > 0);
   if (has_loss) {

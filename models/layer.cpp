@@ -102,12 +102,17 @@ TensorId layer_body(BlockBuilder& b, TensorId x, const LayerSpec& spec) {
 }
 
 OpGraph layer(BlockBuilder b, const LayerSpec& spec) {
-  b.graph.input = b.activation("input", b.stream());
+  Shape entering = b.stream();
+  if (spec.merges > 0) {
+    entering = {b.batch(), {Axis::sequence, 4 * b.sequence}, {Axis::hidden, spec.merges}};
+  }
+  b.graph.input = b.activation("input", entering);
   if (spec.cross_attention) {
     b.graph.memory =
         b.activation("memory", {b.batch(), {Axis::key_sequence, b.memory_sequence}, b.hidden()});
   }
   TensorId x = b.graph.input;
+  if (spec.merges > 0) { x = merge_patches(b, x, spec.merges); }
   if (spec.query && b.config.final_norm) { x = add_norm(b, "final.norm", x); }
   b.graph.output = layer_body(b, x, spec);
   return topologically_sorted(std::move(b.graph));

@@ -10,10 +10,7 @@ namespace {
 
 /// Tokens of the main stream; patches and the class token of a vision model.
 std::int64_t main_sequence(const ModelConfig& c, const BuildOptions& o) {
-  if (c.family == Family::vision) {
-    const std::int64_t side = c.image / c.patch;
-    return side * side + 1;
-  }
+  if (c.family == Family::vision) { return image_tokens(c); }
   return o.sequence > 0 ? o.sequence : c.sequence;
 }
 
@@ -30,6 +27,10 @@ class ModelBuilder {
     add(BlockKind::embedding, "embedding", 1,
         c.family == Family::vision ? patch_embedding(block(sequence))
                                    : token_embedding(block(sequence)));
+    if (!c.stages.empty()) {
+      add_stages(sequence);
+      return std::move(model_);
+    }
     if (c.family != Family::encoder_decoder) {
       const char* const stack = c.family == Family::decoder ? "decoder" : "encoder";
       add_layers({BlockKind::layer, stack, 0, c.layers}, block(sequence), {.causal = c.causal});
@@ -58,7 +59,10 @@ class ModelBuilder {
   }
 
   void add(BlockKind kind, std::string name, int count, OpGraph graph) {
-    if (count > 0) { model_.blocks.push_back({kind, std::move(name), count, std::move(graph)}); }
+    if (count == 0) { return; }
+    const bool layer = kind == BlockKind::layer || kind == BlockKind::decoder_layer;
+    if (layer) { graph = keep_in_formats(std::move(graph), model_.options.kept); }
+    model_.blocks.push_back({kind, std::move(name), count, std::move(graph)});
   }
 
   std::int64_t experts_of(int layer) const { return experts_[static_cast<std::size_t>(layer)]; }
@@ -84,6 +88,39 @@ class ModelBuilder {
         ++alike;
       }
       add(stack.kind, name_of_layers(stack.name, spec), alike, layer(b, spec));
+      i += alike;
+    }
+  }
+
+  /// Stages one after another, each with a quarter of the tokens of the one before, and the head.
+  void add_stages(std::int64_t tokens) {
+    const std::vector<VisionStage>& stages = model_.config.stages;
+    int layer = 0;
+    for (std::size_t i = 0; i < stages.size(); ++i, tokens /= 4) {
+      const ModelConfig config = at_stage(model_.config, stages[i]);
+      const BlockBuilder b{.config = config,
+                           .options = model_.options,
+                           .sequence = tokens,
+                           .memory_sequence = 0,
+                           .graph = {}};
+      add_stage(b, "stage " + std::to_string(i + 1), layer, i > 0 ? stages[i - 1].hidden : 0);
+      layer += stages[i].layers;
+      if (i + 1 == stages.size()) { add(BlockKind::head, "head", 1, head(b)); }
+    }
+  }
+
+  void add_stage(const BlockBuilder& b, const std::string& name, int first, std::int64_t merges) {
+    const int end = first + b.config.layers;
+    for (int i = first; i < end;) {
+      LayerSpec spec;
+      spec.merges = i == first ? merges : 0;
+      spec.experts = experts_of(i);
+      int alike = 1;
+      while (spec.merges == 0 && i + alike < end && experts_of(i + alike) == spec.experts) {
+        ++alike;
+      }
+      add(BlockKind::layer, name + (spec.experts > 0 ? " MoE layer" : " layer"), alike,
+          tsim::models::layer(b, spec));
       i += alike;
     }
   }
@@ -126,6 +163,21 @@ std::int64_t word_table(const OpGraph& graph) {
 }
 
 }  // namespace
+
+std::int64_t image_tokens(const ModelConfig& config) {
+  const std::int64_t side = config.image / std::max<std::int64_t>(1, config.patch);
+  return side * side + (config.stages.empty() ? 1 : 0);
+}
+
+ModelConfig at_stage(const ModelConfig& config, const VisionStage& stage) {
+  ModelConfig c = config;
+  c.layers = stage.layers;
+  c.hidden = stage.hidden;
+  c.heads = c.kv_heads = stage.heads;
+  c.head_dim = stage.hidden / stage.heads;
+  c.ffn = c.moe.ffn = stage.ffn;
+  return c;
+}
 
 Model build_model(const ModelConfig& config, const BuildOptions& options) {
   return ModelBuilder(config, options).build();

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/kept_format.hpp"
 #include "models/moe_config.hpp"
 #include "models/op_graph.hpp"
 
@@ -20,6 +21,14 @@ std::string_view name_of(Norm norm);
 std::string_view name_of(NormPlace place);
 std::string_view name_of(Activation activation);
 std::string_view name_of(Positions positions);
+
+/// Layers of a vision model that have a width of their own; each stage but the first begins by
+/// merging squares of four tokens   [arXiv:2103.14030, sec. 3.1]
+struct VisionStage {
+  int layers = 0;
+  std::int64_t hidden = 0, heads = 0, ffn = 0;  // ffn: of a dense MLP, and of one expert
+  bool operator==(const VisionStage&) const = default;
+};
 
 /// Dimensions of a Transformer. Every family is a setting of these; names follow the papers.
 struct ModelConfig {
@@ -56,13 +65,18 @@ struct ModelConfig {
   std::int64_t types = 0;          // BERT's token types
   std::int64_t relative_buckets = 0;                // T5
   std::int64_t image = 0, patch = 0, channels = 0;  // a vision model: pixels, pixels, planes
-  std::int64_t classes = 0;                         // of a classification head
-  double dropout = 0.0;                             // probability; 0 means that no mask exists
-  double attention_dropout = 0.0;                   // the same, on the attention's probabilities
-  MoeConfig moe = {};                               // mixture of experts
-  LatentAttention latent = {};  // DeepSeek's attention; head_dim is then nope + rope
-  int mtp_layers = 0;           // multi-token prediction modules [arXiv:2412.19437, sec. 2.2]
-  std::string source;           // where the dimensions come from
+  std::vector<VisionStage> stages = {};  // of a vision model; layers is their sum, hidden, heads
+                                         // and ffn are the first one's
+  std::int64_t window = 0;               // side of the squares of tokens that attend to each other;
+                                         // every layer then has relative positions of its own
+  std::int64_t position_mlp = 0;         // columns of the MLP that makes them; 0: a table
+  std::int64_t classes = 0;              // of a classification head
+  double dropout = 0.0;                  // probability; 0 means that no mask exists
+  double attention_dropout = 0.0;        // the same, on the attention's probabilities
+  MoeConfig moe = {};                    // mixture of experts
+  LatentAttention latent = {};           // DeepSeek's attention; head_dim is then nope + rope
+  int mtp_layers = 0;  // multi-token prediction modules [arXiv:2412.19437, sec. 2.2]
+  std::string source;  // where the dimensions come from
   bool operator==(const ModelConfig&) const = default;
 };
 
@@ -86,6 +100,10 @@ struct BuildOptions {
   double capacity_factor = 0;
   /// Without a capacity: rows of the experts over the mean, for a rank whose experts get more.
   double expert_load = 1;
+  /// Routed rows are scaled by their probabilities before the experts' second product, not when
+  /// they are added up: then the results need not be kept.
+  bool scales_early = false;
+  std::vector<KeptFormat> kept = {};  // what waits for the backward in another format
 };
 
 enum class BlockKind : std::uint8_t { embedding, layer, decoder_layer, decoder_embedding, head };
@@ -124,6 +142,12 @@ std::vector<std::int64_t> layer_experts(const ModelConfig& config);
 /// [arXiv:2104.04473, eq. 3]; a training step is three times that. Of routed experts, the rows that
 /// tokens x top_k give, whatever a capacity pads or drops.
 Flops forward_model_flops(const Model& model);
+
+/// Tokens that a vision model's image becomes: its patches, and a class token unless it has stages.
+std::int64_t image_tokens(const ModelConfig& config);
+
+/// `config` as the layers of one of its stages see it.
+ModelConfig at_stage(const ModelConfig& config, const VisionStage& stage);
 
 /// Tokens (patches and class token of a vision model) of one sample of the model's main sequence.
 std::int64_t tokens_per_sample(const Model& model);

@@ -95,53 +95,84 @@ Routes add_choice(BlockBuilder& b, TensorId scores, std::int64_t top_k) {
   return routes;
 }
 
+/// Rows of the experts, and what scales them where that happens early; -1 elsewhere.
+struct Sent {
+  TensorId rows = -1, scales = -1;
+};
+
 /// Copies tokens to the slots of their experts; its backward adds the copies' gradients up.
-TensorId add_dispatch(BlockBuilder& b, TensorId x, const Routes& routes, const ExpertRows& rows) {
+Sent add_dispatch(BlockBuilder& b, TensorId x, const Routes& routes, const ExpertRows& rows) {
   const Shape shape{rows.expert, rows.slots, b.hidden()};
   const TensorId y = b.activation("experts.dispatch", shape);
-  b.add({.name = "experts.dispatch",
-         .kind = OpKind::dispatch,
-         .cls = OpClass::elementwise,
-         .part = Part::dispatch,
-         .space = shape,
-         .flops_per_point = 0,
-         .inputs = {b.whole(x), b.whole(routes.experts)},
-         .outputs = {b.whole(y)},
-         .saved = {routes.experts}});
-  return y;
+  Op op{.name = "experts.dispatch",
+        .kind = OpKind::dispatch,
+        .cls = OpClass::elementwise,
+        .part = Part::dispatch,
+        .space = shape,
+        .flops_per_point = 0,
+        .inputs = {b.whole(x), b.whole(routes.experts)},
+        .outputs = {b.whole(y)},
+        .saved = {routes.experts}};
+  Sent sent{.rows = y};
+  if (b.options.scales_early) {
+    const DType wide = b.graph.tensors[static_cast<std::size_t>(routes.probabilities)].dtype;
+    sent.scales = b.tensor("experts.scales", {rows.expert, rows.slots}, Role::activation, wide);
+    op.inputs.push_back(b.whole(routes.probabilities));
+    op.outputs.push_back(b.whole(sent.scales));
+  }
+  b.add(std::move(op));
+  return sent;
 }
 
 /// Sums the experts' results of each token, weighted: for the gradient of the weights the results
-/// are kept.
+/// are kept, unless rows were scaled before.
 TensorId add_combine(BlockBuilder& b, TensorId x, const Routes& routes) {
   const TensorId y = b.activation("experts.combine", b.stream());
-  b.add({.name = "experts.combine",
-         .kind = OpKind::combine,
-         .cls = OpClass::elementwise,
-         .part = Part::combine,
-         .space = b.stream(),
-         .flops_per_point = 2 * static_cast<double>(b.shape_of(routes.experts).back().size),
-         .inputs = {b.whole(x), b.whole(routes.probabilities), b.whole(routes.experts)},
-         .outputs = {b.whole(y)},
-         .saved = {x, routes.probabilities, routes.experts}});
+  const bool scaled = b.options.scales_early;
+  const auto chosen = static_cast<double>(b.shape_of(routes.experts).back().size);
+  Op op{.name = "experts.combine",
+        .kind = OpKind::combine,
+        .cls = OpClass::elementwise,
+        .part = Part::combine,
+        .space = b.stream(),
+        .flops_per_point = (scaled ? 1 : 2) * chosen,
+        .inputs = {b.whole(x)},
+        .outputs = {b.whole(y)}};
+  if (!scaled) {
+    op.inputs.push_back(b.whole(routes.probabilities));
+    op.saved = {x, routes.probabilities};
+  }
+  op.inputs.push_back(b.whole(routes.experts));
+  op.saved.push_back(routes.experts);
+  b.add(std::move(op));
   return y;
 }
 
-TensorId add_experts(BlockBuilder& b, TensorId x, const ExpertRows& rows) {
+/// Scales each row of what the activation function has just made: the products after it are linear.
+///   [Megatron-LM, core/fusions/fused_bias_swiglu.py, weighted_bias_swiglu_impl]
+void scale_rows(BlockBuilder& b, TensorId scales) {
+  Op& op = b.graph.ops.back();
+  op.flops_per_point += 1;
+  op.inputs.push_back(b.whole(scales));
+  op.saved.push_back(scales);
+}
+
+TensorId add_experts(BlockBuilder& b, const Sent& sent, const ExpertRows& rows) {
   const ModelConfig& c = b.config;
   const std::int64_t ffn = c.moe.ffn;
   const Dim columns =
       is_gated(c.activation) ? Dim{Axis::gate_expert_ffn, 2 * ffn} : Dim{Axis::expert_ffn, ffn};
-  x = add_linear(b, {.name = "experts.fc1",
-                     .part = Part::experts,
-                     .input = b.whole(x),
-                     .rows = {rows.slots},
-                     .features = {columns},
-                     .reduced = {b.hidden()},
-                     .bias = c.bias,
-                     .groups = {rows.expert},
-                     .counted = rows.counted});
+  TensorId x = add_linear(b, {.name = "experts.fc1",
+                              .part = Part::experts,
+                              .input = b.whole(sent.rows),
+                              .rows = {rows.slots},
+                              .features = {columns},
+                              .reduced = {b.hidden()},
+                              .bias = c.bias,
+                              .groups = {rows.expert},
+                              .counted = rows.counted});
   x = activation_function(b, "experts.activation", Part::experts, x);
+  if (sent.scales >= 0) { scale_rows(b, sent.scales); }
   return add_linear(b, {.name = "experts.fc2",
                         .part = Part::experts,
                         .input = b.whole(x),
@@ -177,7 +208,7 @@ TensorId moe_mlp(BlockBuilder& b, TensorId x, std::int64_t experts) {
   const ExpertRows rows = expert_rows(b, experts);
   const TensorId scores = add_scores(b, x, {Axis::routes, experts});
   const Routes routes = add_choice(b, scores, std::min(moe.top_k, experts));
-  const TensorId sent = add_dispatch(b, x, routes, rows);
+  const Sent sent = add_dispatch(b, x, routes, rows);
   TensorId y = add_combine(b, add_experts(b, sent, rows), routes);
   if (moe.shared_ffn > 0) {
     TensorId shared = mlp(b, x, "shared", moe.shared_ffn);

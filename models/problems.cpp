@@ -77,6 +77,9 @@ class Checker {
   }
 
   void check_language() {
+    if (!c_.stages.empty()) {
+      report("stages", text(std::ssize(c_.stages)), "no stages: only a vision model has them");
+    }
     in_range("vocab", c_.vocab, 1, kManyTokens);
     only_for("image", c_.image, "a vision model has pixels");
     only_for("patch", c_.patch, "a vision model has patches");
@@ -100,15 +103,49 @@ class Checker {
       return;
     }
     const std::int64_t side = c_.image / c_.patch;
-    const std::int64_t tokens = side * side + 1;
+    const std::int64_t tokens = image_tokens(c_);
     if (!in_range("image", tokens, 1, kManyTokens)) { return; }
+    check_stages(side);
     if (c_.sequence != 0 && c_.sequence != tokens) {
       report("sequence", text(c_.sequence), text(tokens),
-             text(side) + " x " + text(side) + " patches and the class token");
+             text(side) + " x " + text(side) +
+                 (c_.stages.empty() ? " patches and the class token" : " patches"));
     }
     if (c_.positions == Positions::learned && c_.max_positions != tokens) {
       report("max_positions", text(c_.max_positions), text(tokens),
              "one for every patch and one for the class token");
+    }
+  }
+
+  /// Stages halve the side, and windows divide it.
+  void check_stages(std::int64_t side) {
+    if (c_.stages.empty()) {
+      only_for("window", c_.window, "a model with stages attends inside windows");
+      only_for("position_mlp", c_.position_mlp, "windows have positions of their own");
+      return;
+    }
+    std::int64_t layers = 0;
+    if (!in_range("window", c_.window, 1, kWide) ||
+        !in_range("position_mlp", c_.position_mlp, 0, kWide)) {
+      return;
+    }
+    for (std::size_t i = 0; i < c_.stages.size(); ++i) {
+      const std::string key = "stages/" + std::to_string(i);
+      const VisionStage& stage = c_.stages[i];
+      layers += stage.layers;
+      if (stage.heads < 1 || stage.hidden % stage.heads != 0) {
+        report(key + "/heads", text(stage.heads), "a divisor of hidden = " + text(stage.hidden));
+      }
+      const std::int64_t here = side >> i;
+      if ((here << i) != side || here < 1 || here % std::min(here, c_.window) != 0) {
+        report("window", text(c_.window),
+               "a divisor of the " + text(here) + " tokens along a side of stage " +
+                   std::to_string(i + 1) + ", and a side that each stage halves");
+        return;
+      }
+    }
+    if (layers != c_.layers) {
+      report("layers", text(c_.layers), text(layers) + ", the sum of all stages");
     }
   }
 

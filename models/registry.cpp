@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/moe_models.hpp"
+#include "models/swin_models.hpp"
 
 namespace tsim::models {
 namespace {
@@ -288,6 +289,8 @@ std::span<const ModelConfig> registry() {
     std::vector<ModelConfig> all = all_models();
     const std::vector<ModelConfig> moe = moe_models();
     all.insert(all.end(), moe.begin(), moe.end());
+    const std::vector<ModelConfig> swin = swin_models();
+    all.insert(all.end(), swin.begin(), swin.end());
     return all;
   }();
   return models;

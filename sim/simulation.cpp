@@ -30,7 +30,9 @@ models::BuildOptions build_options(const Scenario& s) {
           .dropout = s.workload.dropout && s.workload.training,
           .loss = s.workload.training,
           .fp32_sums = sums_in_fp32(s.strategy),
-          .capacity_factor = capacity_factor(s.strategy.experts)};
+          .capacity_factor = capacity_factor(s.strategy.experts),
+          .scales_early = s.strategy.experts.scales_early,
+          .kept = s.strategy.precision.kept};
 }
 
 namespace {

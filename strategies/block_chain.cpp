@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "strategies/shadows.hpp"
+
 namespace tsim::strategies {
 namespace {
 
@@ -14,7 +16,9 @@ std::vector<BlockPlan> plans_of(const models::Block& block, const TensorSplit& s
   }
   std::vector<BlockPlan> plans;
   Strategy with = strategy;
-  for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full}) {
+  std::vector<Recompute> ways{Recompute::none, Recompute::selective, Recompute::full};
+  if (strategy.recompute == Recompute::operators) { ways.push_back(strategy.recompute); }
+  for (const Recompute r : ways) {
     with.recompute = r;
     plans.push_back(plan_block(block, split, with, device));
   }
@@ -36,7 +40,8 @@ std::vector<TensorSplit> splits_of(const models::Block& block, const TensorSplit
     ExpertSharding& experts = splits[i].sharding.experts;
     const std::size_t layer = first_layer + i;
     experts.layer = static_cast<int>(layer) + 1;
-    experts.load = load_of(variant.draws->layers[layer], experts.ranks, variant.rank);
+    experts.load = load_of(*variant.draws, layer, experts.ranks, variant.rank);
+    experts.shadow_owners = shadow_owners(*variant.draws, layer, experts.ranks);
   }
   return splits;
 }

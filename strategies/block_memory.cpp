@@ -26,19 +26,6 @@ const Op* producer(const OpGraph& graph, TensorId id) {
   return op == models::kNoOp ? nullptr : &graph.ops[static_cast<std::size_t>(op)];
 }
 
-bool saved_outside_core(const OpGraph& graph, TensorId id) {
-  return std::any_of(graph.ops.begin(), graph.ops.end(), [id](const Op& op) {
-    return op.part != models::Part::attention_core && holds(op.saved, id);
-  });
-}
-
-/// Made inside the attention core and needed there only: selective recomputation drops it.
-bool dropped_by_selective(const OpGraph& graph, TensorId id) {
-  const Op* made_by = producer(graph, id);
-  return made_by != nullptr && made_by->part == models::Part::attention_core &&
-         !saved_outside_core(graph, id);
-}
-
 /// A tensor over the vocabulary, or any that the loss keeps.
 bool is_logits(const OpGraph& graph, TensorId id) {
   const Op* made_by = producer(graph, id);
@@ -128,24 +115,19 @@ Recompute recompute_of(models::BlockKind kind, const Strategy& strategy) {
   return layer ? strategy.recompute : Recompute::none;
 }
 
-void add_memory(const OpGraph& graph, Recompute recompute, models::Fusion fusion, BlockPlan& plan) {
-  const std::vector<TensorId> saved = models::saved_tensors(graph, fusion);
+void add_memory(const OpGraph& graph, const Remade& remade, models::Fusion fusion,
+                BlockPlan& plan) {
   Bytes kept;
   Bytes again;  // saved only while the backward runs
-  const auto made_again = [&](TensorId id) {
-    return recompute == Recompute::full
-               ? id != graph.input
-               : recompute == Recompute::selective && dropped_by_selective(graph, id);
+  const auto add = [&](const std::vector<TensorId>& ids, Bytes& sum) {
+    for (const TensorId id : ids) {
+      (is_logits(graph, id) ? plan.logits : sum) += models::size_of(tensor_at(graph, id));
+    }
   };
-  for (const TensorId id : saved) {
-    Bytes& sum = is_logits(graph, id) ? plan.logits : (made_again(id) ? again : kept);
-    sum += models::size_of(tensor_at(graph, id));
-  }
-  if (recompute == Recompute::full && graph.input >= 0 && !holds(saved, graph.input)) {
-    kept += models::size_of(tensor_at(graph, graph.input));
-  }
+  add(remade.kept, kept);
+  add(remade.made_again, again);
   plan.activations = kept;
-  plan.forward_workspace = forward_workspace(graph, saved);
+  plan.forward_workspace = forward_workspace(graph, models::saved_tensors(graph, fusion));
   plan.recomputed = again;
   plan.backward_workspace = backward_workspace(graph) + again;
   if (graph.output >= 0) { plan.output = models::size_of(tensor_at(graph, graph.output)); }

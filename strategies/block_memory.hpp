@@ -2,14 +2,15 @@
 #pragma once
 
 #include "strategies/block_plan.hpp"
+#include "strategies/remade.hpp"
 
 namespace tsim::strategies {
 
 /// Recomputation that applies to a block: layers only; embedding and head keep what they need.
 Recompute recompute_of(models::BlockKind kind, const Strategy& strategy);
 
-/// Fills the memory figures of `plan` from the sharded graph.
-void add_memory(const models::OpGraph& graph, Recompute recompute, models::Fusion fusion,
+/// Fills the memory figures of `plan` from the sharded graph and from what of it runs again.
+void add_memory(const models::OpGraph& graph, const Remade& remade, models::Fusion fusion,
                 BlockPlan& plan);
 
 /// Fills what waits for the weight gradients `kernels` when they are put off: the inputs of their

@@ -1,9 +1,12 @@
 #include "strategies/block_plan.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "strategies/block_memory.hpp"
 #include "strategies/block_pieces.hpp"
+#include "strategies/message_copies.hpp"
+#include "strategies/shadows.hpp"
 
 namespace tsim::strategies {
 namespace {
@@ -31,14 +34,6 @@ BlockWeights block_weights(const PieceContext& c, std::int64_t persistence) {
     if (elements < persistence) { weights.small += elements; }
   }
   return weights;
-}
-
-std::vector<Kernel> core_kernels(const std::vector<Kernel>& kernels) {
-  std::vector<Kernel> core;
-  for (const Kernel& k : kernels) {
-    if (k.part == models::Part::attention_core) { core.push_back(k); }
-  }
-  return core;
 }
 
 /// The parts of a layer's input that its tensor ranks keep are put together again.
@@ -104,6 +99,14 @@ void gather_sequence(const models::Block& block, int tensor, BlockPlan& plan) {
   begin(plan.input_grad, Phase::input_grad);
 }
 
+/// Shadowed experts stay until their backward, which makes their gradients.
+void add_shadow_memory(const OpGraph& graph, std::int64_t shadows, Recompute recompute,
+                       BlockPlan& plan) {
+  const Bytes experts = shadows * bytes_of_expert(graph);
+  if (recompute != Recompute::full) { plan.activations += experts; }
+  plan.backward_workspace += recompute == Recompute::full ? 2 * experts : experts;
+}
+
 std::vector<Piece> joined(std::vector<Piece> first, const std::vector<Piece>& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
@@ -129,7 +132,9 @@ BlockPlan plan_block(const models::Block& block, const TensorSplit& split, const
   const bool whole = !strategy.vocabulary_parallel && has_vocabulary(block.kind);
   const ShardedBlock sharded = split_block(block, split, strategy);
   const OpGraph& graph = sharded.graph;
-  const models::BlockKernels kernels = models::kernels(graph, strategy.fusion);
+  const auto shadows = std::ssize(split.sharding.experts.shadow_owners);
+  const models::BlockKernels kernels =
+      models::kernels(shadows > 0 ? with_shadows(graph, shadows) : graph, strategy.fusion);
   const PieceContext context{sharded,
                              device,
                              strategy.overlap_tensor,
@@ -139,20 +144,21 @@ BlockPlan plan_block(const models::Block& block, const TensorSplit& split, const
                              strategy.experts.chunks};
   const Recompute recompute = recompute_of(block.kind, strategy);
 
+  const auto aligned = [&](std::vector<Piece> pieces) {
+    return with_message_copies(std::move(pieces), strategy, device);
+  };
+
   BlockPlan plan;
-  plan.forward = forward_pieces(kernels.forward, context, Phase::forward);
-  std::vector<Piece> again;
-  if (recompute == Recompute::full) {
-    again = forward_pieces(kernels.forward, context, Phase::recompute);
-  } else if (recompute == Recompute::selective) {
-    again = forward_pieces(core_kernels(kernels.forward), context, Phase::recompute);
-  }
+  plan.forward = aligned(forward_pieces(kernels.forward, context, Phase::forward));
+  const Remade remade = strategies::remade(graph, recompute, strategy);
+  std::vector<Piece> again =
+      aligned(forward_pieces(kernels_again(kernels.forward, remade), context, Phase::recompute));
   if (strategy.partition_activations && recompute == Recompute::full) {
     gather_input(graph, strategy.tensor, again);
   }
   plan.again = again;
-  plan.backward = joined(again, backward_pieces(kernels, context, Gradients::all));
-  plan.input_grad = joined(again, backward_pieces(kernels, context, Gradients::of_inputs));
+  plan.backward = joined(again, aligned(backward_pieces(kernels, context, Gradients::all)));
+  plan.input_grad = joined(again, aligned(backward_pieces(kernels, context, Gradients::of_inputs)));
   plan.weight_grad = backward_pieces(kernels, context, Gradients::of_weights);
   if (whole && strategy.sequence_parallel) { gather_sequence(block, strategy.tensor, plan); }
   if (strategy.eager_accumulation) {
@@ -168,10 +174,11 @@ BlockPlan plan_block(const models::Block& block, const TensorSplit& split, const
   if (apart) { plan.experts = {plan.weights.experts, weight_shapes(graph, WeightClass::experts)}; }
   plan.word_embedding = word_embedding(graph);
   plan.shared = sharded.shared;
-  add_memory(graph, recompute, strategy.fusion, plan);
+  add_memory(graph, remade, strategy.fusion, plan);
   if (strategy.partition_activations && recompute == Recompute::full) {
     plan.activations = part_of(plan.activations, strategy.tensor);
   }
+  add_shadow_memory(graph, shadows, recompute, plan);
   add_weight_memory(graph, kernels.backward_weight, plan);
   if (block.kind == models::BlockKind::head) { chunk_loss(strategy.loss_chunks, plan); }
   return plan;

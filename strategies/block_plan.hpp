@@ -56,7 +56,7 @@ ShardedBlock split_block(const models::Block& block, const TensorSplit& split,
 
 /// Plans a block of the sharded model. Selective recomputation drops what the attention core makes
 /// and runs it again; full keeps a layer's input only and runs its forward again, communication
-/// included.   [arXiv:2205.05198, sec. 5]
+/// included   [arXiv:2205.05198, sec. 5]; named operators run again as remade() says.
 BlockPlan plan_block(const models::Block& block, const TensorSplit& split, const Strategy& strategy,
                      const cost::Device& device);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "strategies/exchange_plan.hpp"
 
@@ -87,7 +88,10 @@ Comm CommTable::lay(const CommKey& key, std::string_view algorithm,
     comm.costs = plan.costs;
     return comm;
   }
-  const auto plan = plan_collective(key.op, algorithm, devices, key.payload, *router_);
+  std::vector<int> rooted = devices;  // the root first
+  std::ranges::rotate(rooted, rooted.begin() + key.root);
+  const auto plan = plan_collective(key.op, algorithm, rooted, key.payload, *router_);
+  comm.devices = std::move(rooted);
   comm.algorithm = plan.algorithm;
   comm.latency = plan.latency;
   comm.flows = flows(plan);
@@ -98,7 +102,8 @@ Comm CommTable::lay(const CommKey& key, std::string_view algorithm,
 ExchangeTraffic CommTable::traffic_of(const CommKey& key) const {
   if (draws_ == nullptr || key.layer == 0) { return {key.payload}; }
   const auto layer = static_cast<std::size_t>(std::abs(key.layer)) - 1;
-  return {key.payload, &draws_->layers[layer], key.layer < 0};
+  const std::vector<std::int64_t>& shadows = draws_->shadows[layer];
+  return {key.payload, &draws_->layers[layer], key.layer < 0, &shadows};
 }
 
 /// Of a group whose ranks are all as its first one, the flows on that one's channels, unless others

@@ -29,6 +29,7 @@ struct CommKey {
   Bytes payload;
   int layer = 0;       // as Communication's
   bool alone = false;  // one simulated rank stands for the whole group
+  int root = 0;        // as Communication's
   auto operator<=>(const CommKey&) const = default;
 };
 

@@ -1,8 +1,11 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <utility>
 
+#include "strategies/block_chain.hpp"
 #include "strategies/exchange_plan.hpp"
+#include "strategies/shadows.hpp"
 
 namespace tsim::strategies {
 namespace {
@@ -24,6 +27,23 @@ double nodes_of(const std::vector<int>& devices, const cost::Topology& topology)
   return static_cast<double>(nodes.size());
 }
 
+bool stays(const ExchangeTraffic& exchange, std::int64_t expert) {
+  const auto* const shadows = exchange.shadows;
+  return shadows != nullptr && std::ranges::find(*shadows, expert) != shadows->end();
+}
+
+/// The operator that sends tokens to experts; null where there is none.
+const models::Op* dispatch_of(const models::OpGraph& graph) {
+  const auto at = std::ranges::find(graph.ops, models::OpKind::dispatch, &models::Op::kind);
+  return at == graph.ops.end() ? nullptr : &*at;
+}
+
+/// Tokens [batch, sequence, hidden] that it reads.
+std::int64_t tokens_of(const models::Op& dispatch) {
+  const models::Shape& shape = dispatch.inputs.front().shape;
+  return models::elements(shape) / shape.back().size;
+}
+
 /// From each rank of the group to each.
 std::vector<double> bytes_of(const ExchangeTraffic& exchange, std::size_t n) {
   const double payload = to_double(exchange.payload);
@@ -37,6 +57,7 @@ std::vector<double> bytes_of(const ExchangeTraffic& exchange, std::size_t n) {
     for (std::size_t j = 0; j < n; ++j) {
       std::int64_t rows = 0;
       for (std::size_t e = j * own; e < (j + 1) * own; ++e) {
+        if (stays(exchange, static_cast<std::int64_t>(e))) { continue; }
         rows += drawn.at(static_cast<int>(i), static_cast<std::int64_t>(e));
       }
       bytes[exchange.back ? j * n + i : i * n + j] = row * static_cast<double>(rows);
@@ -54,27 +75,32 @@ ExpertDraws draw_experts(const models::Model& model, const Strategy& strategy) {
   const std::int64_t cut =
       std::int64_t{strategy.context} * (cuts_tokens(strategy) ? strategy.tensor : 1);
   const std::int64_t senders = cuts_tokens(strategy) ? expert_tensor(strategy) : 1;
-  const std::int64_t tokens = model.options.micro_batch * tokens_per_sample(model) * senders / cut;
-  int layer = 0;
-  for (const std::int64_t count : layer_experts(model.config)) {
-    if (count == 0) { continue; }
-    draws.layers.push_back(route(experts.routing, {.experts = count,
-                                                   .top_k = std::min(model.config.moe.top_k, count),
-                                                   .tokens = tokens,
-                                                   .sources = experts.ranks,
-                                                   .nodes = experts.nodes,
-                                                   .layer = layer++}));
+  for (const models::Block& block : model.blocks) {
+    const models::Op* const dispatch = is_layer(block.kind) ? dispatch_of(block.graph) : nullptr;
+    for (int copy = 0; dispatch != nullptr && copy < block.count; ++copy) {
+      const std::int64_t count = dispatch->space.front().size;
+      draws.layers.push_back(
+          route(experts.routing, {.experts = count,
+                                  .top_k = std::min(model.config.moe.top_k, count),
+                                  .tokens = tokens_of(*dispatch) * senders / cut,
+                                  .sources = experts.ranks,
+                                  .nodes = experts.nodes,
+                                  .layer = static_cast<int>(draws.layers.size())}));
+      std::vector<std::int64_t> shadows;
+      if (experts.shadowing.on) {
+        shadows = chosen_shadows(draws.layers.back(), shadow_costs(block.graph, experts));
+      }
+      draws.shadows.push_back(std::move(shadows));
+    }
   }
   return draws;
 }
 
-double load_of(const models::RoutedLayer& layer, int ranks, int rank) {
-  const std::vector<std::int64_t> rows = expert_rows(layer);
-  const auto own = static_cast<std::ptrdiff_t>(layer.experts / ranks);
-  const auto first = rows.begin() + rank * own;
-  const auto mine = static_cast<double>(std::accumulate(first, first + own, std::int64_t{0}));
+double load_of(const ExpertDraws& draws, std::size_t layer, int ranks, int rank) {
+  const std::vector<std::int64_t> rows =
+      rank_rows(draws.layers[layer], ranks, draws.shadows[layer]);
   const auto all = static_cast<double>(std::accumulate(rows.begin(), rows.end(), std::int64_t{0}));
-  return all > 0 ? mine * ranks / all : 1;
+  return all > 0 ? static_cast<double>(rows[static_cast<std::size_t>(rank)]) * ranks / all : 1;
 }
 
 cost::DispatchPlan plan_exchange(const Strategy& strategy, const std::vector<int>& devices,

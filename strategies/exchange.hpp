@@ -14,12 +14,13 @@ namespace tsim::strategies {
 /// micro-batches share the draw.
 struct ExpertDraws {
   std::vector<models::RoutedLayer> layers;
+  std::vector<std::vector<std::int64_t>> shadows;  // by layer: experts that all ranks get
 };
 /// None where experts get as many rows as each other.
 ExpertDraws draw_experts(const models::Model& model, const Strategy& strategy);
 
-/// Rows of the experts of one of `ranks` over the mean.
-double load_of(const models::RoutedLayer& layer, int ranks, int rank);
+/// Rows that one of `ranks` computes over the mean, in MoE layer `layer`.
+double load_of(const ExpertDraws& draws, std::size_t layer, int ranks, int rank);
 
 /// Of an exchange: what each rank has for all, in equal parts or as a draw says; `back` from the
 /// experts' ranks.
@@ -27,6 +28,7 @@ struct ExchangeTraffic {
   Bytes payload;
   const models::RoutedLayer* drawn = nullptr;
   bool back = false;
+  const std::vector<std::int64_t>* shadows = nullptr;  // experts whose rows stay where they are
 };
 
 }  // namespace tsim::strategies

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/stored_format.hpp"
+#include "strategies/shadows.hpp"
 
 namespace tsim::strategies {
 namespace {
@@ -87,10 +88,23 @@ class ExpertComms {
         list.push_back({at, over_experts(CollectiveOp::all_to_all, back, -s_.experts.layer)});
       }
     };
+    add_shadows(CollectiveOp::broadcast, dispatch, comms_.before_forward);
     to_experts(comms_.after_forward, dispatch);
     from_experts(comms_.before_forward, combine);
     to_experts(comms_.after_backward_input, combine);
+    add_shadows(CollectiveOp::reduce, dispatch, comms_.before_backward);
     from_experts(comms_.before_backward, dispatch);
+  }
+
+  /// Shadowed experts come from their ranks, and their gradients go back there.
+  void add_shadows(CollectiveOp kind, OpId dispatch, std::vector<OpComm>& list) const {
+    if (s_.experts.shadow_owners.empty()) { return; }
+    const Bytes size = bytes_of_expert(graph_);
+    for (const int owner : s_.experts.shadow_owners) {
+      Communication comm = over_experts(kind, size);
+      comm.root = owner;
+      list.push_back({dispatch, comm});
+    }
   }
 
   /// All tokens everywhere.

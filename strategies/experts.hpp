@@ -7,6 +7,7 @@
 
 #include "models/dtype.hpp"
 #include "models/routing/routing.hpp"
+#include "models/units.hpp"
 
 namespace tsim::strategies {
 
@@ -24,13 +25,24 @@ struct Strategy;
 enum class Dispatch : std::uint8_t { direct, hierarchical, two_level, rails, all_gather };
 std::string_view name_of(Dispatch dispatch);
 
+/// Whether popular experts come to the tokens in place of tokens to them, and the rates by which
+/// the rule judges [He et al., FasterMoE, PPoPP 2022, sec. 4.1].
+struct Shadowing {
+  bool on = false;
+  BytesPerSecond network;  // of one rank
+  FlopsPerSecond compute;
+  bool operator==(const Shadowing&) const = default;
+};
+
 struct ExpertParallel {
   int ranks = 1;   // ep: ranks that have different experts
   int tensor = 0;  // etp: ranks that split each expert; 0: t, as other parts of a layer
   Dispatch dispatch = Dispatch::direct;
   std::optional<models::DType> dispatch_format{};  // of tokens on their way; none: as computed
   std::optional<models::DType> combine_format{};   // of results on their way back
-  int chunks = 1;  // parts of the tokens, dispatched while others are computed
+  int chunks = 1;             // parts of the tokens, dispatched while others are computed
+  bool scales_early = false;  // results are scaled by their probabilities before the second product
+  Shadowing shadowing{};
   models::RoutingSpec routing{};
   // of the model, for how many copies of a token travel: experts of a layer and of a token
   int experts = 1, chosen = 1;

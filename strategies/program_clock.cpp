@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "strategies/exchange_plan.hpp"
+
 namespace tsim::strategies {
 
 using cost::CollectiveOp;
@@ -22,8 +24,20 @@ Seconds CollectiveTimes::time(const Strategy& strategy, CollectiveOp op,
   return time_at(curve(strategy, op, devices), size);
 }
 
+Seconds CollectiveTimes::exchange_time(const Strategy& strategy, const std::vector<int>& devices,
+                                       Bytes size) {
+  const auto [at, is_new] = exchanges_.try_emplace({devices, size});
+  if (is_new) {
+    at->second = time_alone(plan_exchange(strategy, devices, {size}, router_), router_.topology());
+  }
+  return at->second;
+}
+
 Seconds ProgramClock::comm_time(const Step& step, int stage) {
   const Communication& comm = step.comm;
+  if (comm.op == CollectiveOp::all_to_all && comm.group.axis == GroupAxis::plane) {
+    return times_.exchange_time(strategy_, layout_.ranks(comm.group, 0, {0, 0, stage}), comm.size);
+  }
   const auto same = [&](const Known& k) {
     return k.op == comm.op && k.group == comm.group && k.stage == stage;
   };

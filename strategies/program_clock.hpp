@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "cost/collective_curve.hpp"
@@ -22,12 +23,15 @@ class CollectiveTimes {
   /// Of `op` by the algorithm that `strategy` names, over `devices`.
   Seconds time(const Strategy& strategy, cost::CollectiveOp op, const std::vector<int>& devices,
                Bytes size);
-  /// The same for any size; valid as long as this is.
+  /// Of an exchange with experts whose messages are equal.
+  Seconds exchange_time(const Strategy& strategy, const std::vector<int>& devices, Bytes size);
+  /// A collective's time for any size; valid as long as this is.
   const cost::CollectiveCurve& curve(const Strategy& strategy, cost::CollectiveOp op,
                                      const std::vector<int>& devices);
 
  private:
   cost::Router& router_;
+  std::map<std::pair<std::vector<int>, Bytes>, Seconds> exchanges_;
   std::map<std::tuple<cost::CollectiveOp, std::string, std::vector<int>>, cost::CollectiveCurve>
       known_;
 };

@@ -65,6 +65,7 @@ struct Communication {
   Bytes size;     // the whole buffer, or what one rank copies
   int layer = 0;  // of an exchange between experts' ranks whose messages differ: to the experts of
                   // MoE layer n - 1 when n, from there when -n
+  int root = 0;   // of a rooted collective: the root's place in the group
   bool operator==(const Communication&) const = default;
 };
 

@@ -77,7 +77,8 @@ std::vector<BlockPlan> plans_of_chunk(const std::vector<UnitPlans>& units, const
     }
     const Recompute recompute = recompute_at(strategy, {unit.layer, chunk.layers++});
     chunk.fully += recompute == Recompute::full ? 1 : 0;
-    chunk.selectively += recompute == Recompute::selective ? 1 : 0;
+    const bool in_part = recompute == Recompute::selective || recompute == Recompute::operators;
+    chunk.selectively += in_part ? 1 : 0;
     group.push_back(&chosen(*unit.plans, recompute));
     if (group.size() == group_size) { close(); }
   }

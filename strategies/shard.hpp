@@ -13,12 +13,13 @@ namespace tsim::strategies {
 
 /// How the experts of a block are spread.
 struct ExpertSharding {
-  int ranks = 1;            // ep: their tokens come from as many ranks
-  int tensor = 1;           // etp: ranks that split each one
-  bool cuts_tokens = true;  // each tensor rank sends its part of the tokens only
-  bool gathers = false;     // all tokens go to all ranks
-  double load = 1;          // rows of this rank's experts over the mean
-  int layer = 0;            // > 0: of the exchanges, the drawn one's number
+  int ranks = 1;                     // ep: their tokens come from as many ranks
+  int tensor = 1;                    // etp: ranks that split each one
+  bool cuts_tokens = true;           // each tensor rank sends its part of the tokens only
+  bool gathers = false;              // all tokens go to all ranks
+  double load = 1;                   // rows of this rank's experts over the mean
+  int layer = 0;                     // > 0: of the exchanges, the drawn one's number
+  std::vector<int> shadow_owners{};  // ranks of the experts that all ranks compute
   std::optional<models::DType> dispatch_format{}, combine_format{};  // on the wires
 };
 

@@ -9,6 +9,7 @@ std::string_view name_of(Recompute recompute) {
     case Recompute::none: return "none";
     case Recompute::selective: return "selective";
     case Recompute::full: return "full";
+    case Recompute::operators: return "operators";
   }
   return "";
 }

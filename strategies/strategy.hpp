@@ -10,6 +10,7 @@
 
 #include "cost/tuning.hpp"
 #include "models/dtype.hpp"
+#include "models/kept_format.hpp"
 #include "models/kernel.hpp"
 #include "models/stored_format.hpp"
 #include "models/units.hpp"
@@ -22,7 +23,7 @@
 namespace tsim::strategies {
 
 /// Which activations are computed again in the backward [arXiv:2205.05198, sec. 5].
-enum class Recompute : std::uint8_t { none, selective, full };
+enum class Recompute : std::uint8_t { none, selective, full, operators };
 std::string_view name_of(Recompute recompute);
 
 /// Which layers recompute: every one, a few of which keep one input together (uniform), the first
@@ -60,6 +61,7 @@ struct Precision {
   std::optional<models::DType> gradient_copy{};   // what the backward writes, kept besides
   int fp8_copies = 0;   // of weights of products, kept besides: quantised, and transposed
   int scale_block = 0;  // side of the blocks of an fp8 weight that share a scale; 0: all of it
+  std::vector<models::KeptFormat> kept{};  // activations that wait in another format
   bool operator==(const Precision&) const = default;
 };
 
@@ -127,8 +129,9 @@ struct Strategy {
   RecomputeMethod recompute_method = RecomputeMethod::every;
   int recompute_layers = 0;         // of a group (uniform), or the first ones of a chunk (block)
   std::vector<int> recompute_list;  // layers of the model, from 0 (list)
-  std::vector<Recompute> recompute_by_layer;  // what fits, once it has been found (fit)
-  bool partition_activations = false;         // kept inputs of layers are cut over the tensor ranks
+  std::vector<std::string> recompute_operators;  // names, parts or kinds (Recompute::operators)
+  std::vector<Recompute> recompute_by_layer;     // what fits, once it has been found (fit)
+  bool partition_activations = false;  // kept inputs of layers are cut over the tensor ranks
   int loss_chunks = 1;  // parts of the tokens that logits and their gradients exist for in turn
   int tiling = 1;       // parts of a block whose weights are gathered one after another (ZeRO 3)
   models::Fusion fusion = models::Fusion::framework;

@@ -76,11 +76,14 @@ ResolvedStep TaskBuilder::resolve_comm(const Step& step, int stage, int replica)
     const std::vector<int> tensors = members(resolved.slots, i);
     const int tensor = members(axes.tensor, i).front();
     std::vector<std::uint32_t> slots = slots_of(stage, together, tensors);
-    const CommKey key{
-        c.stream,         c.op,
-        c.group,          (stage * replica_count(strategy_) + number) * strategy_.tensor + i,
-        c.size,           c.layer,
-        slots.size() == 1};
+    const CommKey key{c.stream,
+                      c.op,
+                      c.group,
+                      (stage * replica_count(strategy_) + number) * strategy_.tensor + i,
+                      c.size,
+                      c.layer,
+                      slots.size() == 1,
+                      c.root};
     resolved.work.push_back(
         table_.comm(builder_.graph, key, label, copies_of(c, {tensor, replica, stage})));
     resolved.group.push_back(group(std::move(slots)));

@@ -198,6 +198,7 @@ Json experts_json(const Answer& a) {
                       {"dropped", row.dropped},
                       {"mean_expert_s", row.mean.value},
                       {"slowest_expert_s", row.slowest.value}});
+    if (a.scenario->strategy.experts.shadowing.on) { layers.back()["shadowed"] = row.shadows; }
   }
   Json json{{"layers", std::move(layers)}};
   if (a.scenario->workload.training) {

@@ -21,10 +21,11 @@ std::string count(std::int64_t n, const std::string& what) {
   return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
 }
 
-/// "full", or of some layers "block 4 full".
+/// "full", or of some layers "full (block of 4 layers)"; operators by name.
 std::string recompute_text(const strategies::Strategy& s) {
   using strategies::RecomputeMethod;
   std::string kind(name_of(s.recompute));
+  for (const std::string& name : s.recompute_operators) { kind += " " + name; }
   std::string method(name_of(s.recompute_method));
   switch (s.recompute_method) {
     case RecomputeMethod::every: return kind;

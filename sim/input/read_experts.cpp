@@ -34,6 +34,9 @@ void read_experts(Reader& in, const std::filesystem::path& folder, strategies::S
   e.dispatch_format = read_format(moe.take("dispatch_format"));
   e.combine_format = read_format(moe.take("combine_format"));
   e.chunks = static_cast<int>(read_count(moe.take("chunks"), kChunks, e.chunks));
+  static constexpr std::array<std::string_view, 2> kScaled{"combine", "activation"};
+  e.scales_early = read_choice(moe.take("scale"), kScaled, 0) == 1;
+  e.shadowing.on = read_flag(moe.take("shadow"), e.shadowing.on);
   e.routing = read_routing(moe.take("routing"), folder);
   moe.finish();
 }

@@ -31,6 +31,23 @@ void read_fp8(Reader& in, strategies::Precision& p) {
   p.scale_block = read_choice(scales, kScales, 0) == 1 ? kBlock : 0;
 }
 
+/// Formats of what operators keep for their backward, by name, part or kind.
+void read_kept(const Place& place, strategies::Precision& p) {
+  if (!place.present()) { return; }
+  if (!place.value->is_object()) {
+    place.fail(place.found(), "an object: an operator, its part or its kind, and a format");
+    return;
+  }
+  Reader in(place);
+  std::vector<std::string> names;
+  names.reserve(place.value->size());
+  for (const auto& [name, format] : place.value->items()) { names.push_back(name); }
+  for (const std::string& name : names) {
+    p.kept.push_back({.operators = name, .format = read_choice<DType>(in.take(name), kKept)});
+  }
+  in.finish();
+}
+
 }  // namespace
 
 strategies::Precision read_precision(const Place& place, strategies::Optimizer optimizer) {
@@ -56,6 +73,7 @@ strategies::Precision read_precision(const Place& place, strategies::Optimizer o
     moments.fail(moments.found(), "a format of one byte with optimizer \"adam_8bit\"");
   }
   read_fp8(in, p);
+  read_kept(in.take("kept"), p);
   in.finish();
   return p;
 }

@@ -22,12 +22,26 @@ constexpr std::array kKinds{Recompute::selective, Recompute::full};
 constexpr std::array kStates{StatesAt::device, StatesAt::cpu, StatesAt::nvme};
 constexpr std::array kActivations{ActivationsAt::device, ActivationsAt::cpu, ActivationsAt::peer};
 
+/// Names of operators, their parts or their kinds.
+void read_operators(const Place& place, Strategy& s) {
+  s.recompute = Recompute::operators;
+  for (const Place& entry : read_entries(place)) {
+    s.recompute_operators.push_back(read_text(entry));
+  }
+  if (place.value->empty()) { place.fail("an empty list", "operators that run again"); }
+}
+
 /// A method, with a number of layers or a list of their numbers.
 void read_method(const Place& place, Strategy& s) {
   Reader in(place);
   s.recompute_method = read_choice<RecomputeMethod>(in.take("method"), kMethods);
   const Place layers = in.take("layers");
-  s.recompute = read_choice<Recompute>(in.take("kind"), kKinds, Recompute::full);
+  const Place kind = in.take("kind");
+  if (kind.present() && kind.value->is_array()) {
+    read_operators(kind, s);
+  } else {
+    s.recompute = read_choice<Recompute>(kind, kKinds, Recompute::full);
+  }
   if (s.recompute_method == RecomputeMethod::list) {
     for (const Place& entry : read_entries(layers)) {
       s.recompute_list.push_back(static_cast<int>(read_count(entry, {0, kLayers.most})));
@@ -43,6 +57,10 @@ void read_recompute(const Place& place, Strategy& s) {
   if (!place.present()) { return; }
   if (place.value->is_object()) {
     read_method(place, s);
+    return;
+  }
+  if (place.value->is_array()) {
+    read_operators(place, s);
     return;
   }
   static constexpr std::array<std::string_view, 4> kNames{"none", "selective", "full", "fit"};

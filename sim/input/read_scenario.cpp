@@ -1,6 +1,7 @@
 #include "sim/input/read_scenario.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -32,6 +33,25 @@ int nodes_of_experts(const Scenario& s) {
   return static_cast<int>(nodes.size());
 }
 
+/// What the rule of shadowed experts judges by: the narrowest channel to the group's last rank, and
+/// the matrix units' peak.
+void settle_shadowing(Scenario& s) {
+  strategies::Shadowing& shadowing = s.strategy.experts.shadowing;
+  if (!shadowing.on || s.model.moe.experts == 0) { return; }
+  const strategies::RankGroup group{strategies::GroupAxis::plane, s.strategy.experts.ranks,
+                                    expert_tensor(s.strategy)};
+  const std::vector<int> ranks = strategies::Layout(s.strategy).ranks(group, 0, {});
+  const cost::Topology& topology = s.cluster.topology;
+  cost::Router router(topology);
+  shadowing.network = {std::numeric_limits<double>::infinity()};
+  for (const cost::ChannelId c : router.path(ranks.front(), ranks.back()).channels) {
+    shadowing.network =
+        std::min(shadowing.network, topology.channels[static_cast<std::size_t>(c)].bandwidth);
+  }
+  const cost::Device& device = s.cluster.devices.front();
+  shadowing.compute = peak(device, s.strategy.precision.compute).value_or(device.vector_peak);
+}
+
 /// Sizes that follow from the workload: the sequence in use and the padded vocabulary.
 void settle_model(Scenario& s) {
   if (s.model.family != models::Family::vision) {
@@ -43,6 +63,7 @@ void settle_model(Scenario& s) {
   s.strategy.experts.experts = static_cast<int>(std::max<std::int64_t>(1, s.model.moe.experts));
   s.strategy.experts.chosen = static_cast<int>(std::max<std::int64_t>(1, s.model.moe.top_k));
   s.strategy.experts.nodes = nodes_of_experts(s);
+  settle_shadowing(s);
   s.unpadded_vocab = s.model.vocab;
   s.model.vocab = padded_vocab(s.model.vocab, s.workload.vocab_multiple,
                                s.strategy.vocabulary_parallel ? s.strategy.tensor : 1);

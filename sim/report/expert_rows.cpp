@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "strategies/block_chain.hpp"
+#include "strategies/shadows.hpp"
 #include "strategies/tensor/kernel_parts.hpp"
 #include "strategies/tensor/shard_block.hpp"
 
@@ -54,15 +55,20 @@ Seconds expert_time(const models::Block& block, std::int64_t experts, const Scen
   return sum;
 }
 
-double rank_imbalance(const RoutedLayer& layer, int ranks) {
-  const std::vector<std::int64_t> rows = models::expert_rows(layer);
-  const auto own = static_cast<std::ptrdiff_t>(layer.experts / ranks);
-  std::int64_t most = 0;
-  for (auto first = rows.begin(); first != rows.end(); first += own) {
-    most = std::max(most, std::accumulate(first, first + own, std::int64_t{0}));
-  }
+double rank_imbalance(const RoutedLayer& layer, int ranks,
+                      const std::vector<std::int64_t>& shadows) {
+  const std::vector<std::int64_t> rows = strategies::rank_rows(layer, ranks, shadows);
   const auto all = static_cast<double>(std::accumulate(rows.begin(), rows.end(), std::int64_t{0}));
-  return all > 0 ? static_cast<double>(most) * ranks / all : 1.0;
+  const auto most = static_cast<double>(*std::ranges::max_element(rows));
+  return all > 0 ? most * ranks / all : 1.0;
+}
+
+/// Of one micro-batch [batch, sequence, hidden], as the layer's router reads them.
+std::int64_t tokens_of(const models::Block& block) {
+  const auto dispatch =
+      std::ranges::find(block.graph.ops, models::OpKind::dispatch, &models::Op::kind);
+  const models::Shape& shape = dispatch->inputs.front().shape;
+  return models::elements(shape) / shape.back().size;
 }
 
 class Rows {
@@ -86,13 +92,12 @@ class Rows {
   }
 
   /// Sources that route together send their own part of the tokens.
-  RoutedLayer routed(std::int64_t experts) const {
+  RoutedLayer routed(const models::Block& block, std::int64_t experts) const {
     const strategies::ExpertParallel& e = s_.strategy.experts;
     const strategies::Strategy& s = s_.strategy;
     const std::int64_t cut = std::int64_t{s.context} * (cuts_tokens(s) ? s.tensor : 1);
     const std::int64_t senders = cuts_tokens(s) ? expert_tensor(s) : 1;
-    const std::int64_t tokens =
-        model_.options.micro_batch * tokens_per_sample(model_) * senders / cut;
+    const std::int64_t tokens = tokens_of(block) * senders / cut;
     return route(e.routing, {.experts = experts,
                              .top_k = std::min(model_.config.moe.top_k, experts),
                              .tokens = std::max<std::int64_t>(1, tokens),
@@ -116,7 +121,9 @@ class Rows {
     const std::int64_t experts = experts_of(layer);
     const bool drawn = !draws_.layers.empty();
     const RoutedLayer routed_here =
-        drawn ? draws_.layers[static_cast<std::size_t>(count_)] : routed(experts);
+        drawn ? draws_.layers[static_cast<std::size_t>(count_)] : routed(block, experts);
+    const auto shadows =
+        drawn ? draws_.shadows[static_cast<std::size_t>(count_)] : std::vector<std::int64_t>{};
     ++count_;
     const bool whole_buffers = strategies::capacity_factor(s_.strategy.experts) > 0;
     ExpertRow row{.first_layer = layer,
@@ -129,7 +136,8 @@ class Rows {
                       ? row.mean
                       : expert_time(block, experts, s_, model_, row.imbalance);
     const int ranks = s_.strategy.experts.ranks;
-    row.rank_imbalance = whole_buffers ? 1.0 : rank_imbalance(routed_here, ranks);
+    row.rank_imbalance = whole_buffers ? 1.0 : rank_imbalance(routed_here, ranks, shadows);
+    row.shadows = std::ssize(shadows);
     if (!rows_.empty() && same(rows_.back(), row)) {
       rows_.back().last_layer = layer;
     } else {
@@ -140,7 +148,7 @@ class Rows {
   static bool same(const ExpertRow& a, const ExpertRow& b) {
     return a.last_layer + 1 == b.first_layer && a.experts == b.experts &&
            a.imbalance == b.imbalance && a.rank_imbalance == b.rank_imbalance &&
-           a.dropped == b.dropped && a.slowest == b.slowest;
+           a.dropped == b.dropped && a.slowest == b.slowest && a.shadows == b.shadows;
   }
 
   const Scenario& s_;

@@ -15,6 +15,7 @@ struct ExpertRow {
   std::int64_t experts = 0;             // of a layer
   double imbalance = 1;                 // rows of the fullest expert over the mean
   double rank_imbalance = 1;            // the same of ranks with different experts
+  std::int64_t shadows = 0;             // experts that all ranks get
   double dropped = 0;     // of the routed rows; with experts that choose, of the tokens
   Seconds mean, slowest;  // an expert's products of one micro-batch, forward and backward: of one
                           // with as many rows as others, and of the fullest

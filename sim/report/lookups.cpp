@@ -7,6 +7,7 @@
 #include "strategies/block_chain.hpp"
 #include "strategies/block_plan.hpp"
 #include "strategies/memory.hpp"
+#include "strategies/remade.hpp"
 
 namespace tsim::sim {
 namespace {
@@ -52,20 +53,16 @@ class Gathered {
 void add_block(const models::Block& block, const strategies::TensorSplit& split, const Scenario& s,
                Gathered& out) {
   const strategies::Strategy& strategy = s.strategy;
-  const models::BlockKernels kernels =
-      models::kernels(strategies::split_block(block, split, strategy).graph, strategy.fusion);
+  const models::OpGraph graph = strategies::split_block(block, split, strategy).graph;
+  const models::BlockKernels kernels = models::kernels(graph, strategy.fusion);
   const double runs = static_cast<double>(micro_batches(s)) * block.count;
   out.add(kernels.forward, runs);
   if (!s.workload.training) { return; }
   out.add(kernels.backward_input, runs);
   out.add(kernels.backward_weight, runs);
   if (!strategies::is_layer(block.kind)) { return; }
-  for (const Kernel& kernel : kernels.forward) {
-    const bool again = strategy.recompute == strategies::Recompute::full ||
-                       (strategy.recompute == strategies::Recompute::selective &&
-                        kernel.part == models::Part::attention_core);
-    if (again) { out.add(kernel, runs); }
-  }
+  const strategies::Remade remade = strategies::remade(graph, strategy.recompute, strategy);
+  out.add(kernels_again(kernels.forward, remade), runs);
 }
 
 /// The optimizer's step of a stage; its time is the plan's.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kApplication = 0x7473696d;  // "tsim", PRAGMA application_id
 
-constexpr std::array kRecomputes{"none", "selective", "full"};
+constexpr std::array kRecomputes{"none", "selective", "full", "operators"};
 constexpr std::array<const char*, 10> kEstimateColumns{
     "known", "composed",  "fits",      "step",      "work",
     "idle",  "transfers", "gradients", "optimizer", "memory"};

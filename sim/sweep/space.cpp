@@ -16,7 +16,7 @@ constexpr std::uint64_t kMostPoints = std::uint64_t{1} << 62U;
 bool is_block_field(const Axis& axis) { return axis.field && *axis.field <= kLastBlockField; }
 
 Json value_of(Field field, std::int64_t number) {
-  static constexpr std::array kRecomputes{"none", "selective", "full"};
+  static constexpr std::array kRecomputes{"none", "selective", "full", "operators"};
   switch (field) {
     case Field::flash_attention:
     case Field::overlap_tensor:

@@ -14,7 +14,9 @@ using models::Kernel;
 constexpr int kFirstKey = 1 << 20;
 
 bool is_exchange(const Piece& piece) {
-  return piece.kind == PieceKind::comm && piece.comm.stream == Stream::ep;
+  const cost::CollectiveOp op = piece.comm.op;
+  const bool of_experts = op == cost::CollectiveOp::broadcast || op == cost::CollectiveOp::reduce;
+  return piece.kind == PieceKind::comm && piece.comm.stream == Stream::ep && !of_experts;
 }
 
 /// The kernel for the part'th of `parts` parts of the rows.

@@ -95,7 +95,7 @@ Communication over_run(const ShardComm& c) {
   const Stream stream = c.axis == GroupAxis::tensor ? Stream::tp
                         : of_experts                ? Stream::ep
                                                     : Stream::cp;
-  return {c.kind, {c.axis, c.ranks.size, c.ranks.stride}, stream, c.size, c.layer};
+  return {c.kind, {c.axis, c.ranks.size, c.ranks.stride}, stream, c.size, c.layer, c.root};
 }
 
 KernelParts kernel_parts(const Kernel& kernel, const KernelComms& comms, const Chunking& chunking) {

@@ -20,8 +20,13 @@ std::vector<ShardComm> over_runs(const std::vector<OpComm>& comms) {
   result.reserve(comms.size());
   for (const OpComm& c : comms) {
     const RankGroup& group = c.comm.group;
-    result.push_back(
-        {c.op, c.comm.op, {group.stride, group.size}, c.comm.size, group.axis, c.comm.layer});
+    result.push_back({c.op,
+                      c.comm.op,
+                      {group.stride, group.size},
+                      c.comm.size,
+                      group.axis,
+                      c.comm.layer,
+                      c.comm.root});
   }
   return result;
 }

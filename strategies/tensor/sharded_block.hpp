@@ -19,7 +19,7 @@ struct ShardComm {
   RankRun ranks{};
   Bytes size;
   GroupAxis axis = GroupAxis::tensor;  // replica: of context ranks; plane: of experts' ranks
-  int layer = 0;                       // as Communication's
+  int layer = 0, root = 0;             // as Communication's
   bool operator==(const ShardComm&) const = default;
 };
 

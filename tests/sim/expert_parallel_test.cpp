@@ -162,8 +162,8 @@ TEST_CASE("an expert that gets all tokens holds up the ranks whose experts get n
   const sim::Simulation run = run_scenario(s);
   REQUIRE(run.graph.ranks.size() == 4);
   REQUIRE(run.draws.layers.size() == 4);
-  CHECK(strategies::load_of(run.draws.layers[0], 4, 0) == doctest::Approx(4));
-  CHECK(strategies::load_of(run.draws.layers[0], 4, 3) == doctest::Approx(0));
+  CHECK(strategies::load_of(run.draws, 0, 4, 0) == doctest::Approx(4));
+  CHECK(strategies::load_of(run.draws, 0, 4, 3) == doctest::Approx(0));
   std::vector<double> busy(4, 0.0);
   for (std::size_t t = 0; t < run.graph.tasks.size(); ++t) {
     const strategies::Task& task = run.graph.tasks[t];

@@ -52,6 +52,35 @@ void read_width(Reader& in, ModelConfig& m, const ModelConfig* base) {
   m.ffn = read_count(in.take("ffn"), limits::kFfn, own_ffn ? m.ffn : 4 * m.hidden);
 }
 
+/// Widths by stage; what they say of the first and of all are then the model's. True if there are
+/// any.
+bool read_stages(const Place& place, ModelConfig& m) {
+  if (!place.present()) { return false; }
+  m.stages.clear();
+  m.layers = 0;
+  for (const Place& entry : read_entries(place)) {
+    Reader in(entry);
+    models::VisionStage stage;
+    stage.layers = static_cast<int>(read_count(in.take("layers"), limits::kLayers));
+    stage.hidden = read_count(in.take("hidden"), limits::kHidden);
+    stage.heads = read_count(in.take("heads"), limits::kHeads);
+    stage.ffn = read_count(in.take("ffn"), limits::kFfn, 4 * stage.hidden);
+    in.finish();
+    m.layers += stage.layers;
+    m.stages.push_back(stage);
+  }
+  if (m.stages.empty()) {
+    place.fail("an empty list", "stages, each with layers, hidden and heads");
+    return false;
+  }
+  const models::VisionStage& first = m.stages.front();
+  m.hidden = first.hidden;
+  m.heads = m.kv_heads = first.heads;
+  m.head_dim = first.hidden / first.heads;
+  m.ffn = first.ffn;
+  return true;
+}
+
 void read_depth(Reader& in, ModelConfig& m, const ModelConfig* base) {
   m.layers =
       static_cast<int>(read_count(in.take("layers"), limits::kLayers,
@@ -135,8 +164,7 @@ void read_flags(Reader& in, ModelConfig& m) {
 }  // namespace
 
 void set_patches(ModelConfig& model) {
-  const std::int64_t side = model.image / std::max<std::int64_t>(1, model.patch);
-  model.sequence = side * side + 1;
+  model.sequence = image_tokens(model);
   model.max_positions = model.positions == models::Positions::learned ? model.sequence : 0;
 }
 
@@ -145,6 +173,13 @@ ModelConfig read_model_fields(Reader& in, const ModelConfig* base) {
   m.name = read_text(in.take("name"), base != nullptr ? m.name + ", changed" : "inline model");
   m.source = read_text(in.take("source"), base != nullptr ? m.source : "the scenario");
   read_kinds(in, m, base);
+  const bool staged = read_stages(in.take("stages"), m);
+  const ModelConfig of_stages = m;
+  if (staged) { base = &of_stages; }
+  if (staged && !in.take("positions").present()) { m.positions = models::Positions::none; }
+  m.window = read_count(in.take("window"), limits::kPixels, m.window);
+  m.position_mlp =
+      read_count(in.take("position_mlp"), {.least = 0, .most = 1'000'000}, m.position_mlp);
   read_depth(in, m, base);
   read_latent(in.take("latent"), m.latent);
   read_width(in, m, base);

@@ -41,6 +41,12 @@ void check_zero(const Check& check);
 /// What is kept elsewhere, and what is computed again (check_offload.cpp).
 void check_offload(const Check& check);
 
+/// Operators that run again or keep what they need in another format (check_kept.cpp).
+void check_kept(const Check& check);
+
+/// Layers with widths of their own (check_stages.cpp).
+void check_stages(const Check& check);
+
 /// How experts are spread over ranks (check_experts.cpp).
 void check_experts(const Check& check);
 

@@ -6,6 +6,7 @@
 #include "sim/input/rules/check_scenario.hpp"
 #include "sim/input/rules/divisors.hpp"
 #include "strategies/experts.hpp"
+#include "strategies/schedule.hpp"
 
 namespace tsim::sim {
 namespace {
@@ -36,7 +37,8 @@ void check_dense(const Check& check) {
   if (e.ranks > 1) { fail("/strategy/expert", text(e.ranks)); }
   if (e.tensor > 0) { fail("/strategy/expert_tensor", text(e.tensor)); }
   const bool moe = e.dispatch != strategies::Dispatch::direct || e.dispatch_format ||
-                   e.combine_format || e.routing != models::RoutingSpec{};
+                   e.combine_format || e.scales_early || e.shadowing.on ||
+                   e.routing != models::RoutingSpec{};
   if (moe) { fail("/strategy/moe", "an object"); }
 }
 
@@ -101,6 +103,26 @@ void check_token_parts(const Check& check) {
                  "sends a part of them to the experts");
 }
 
+/// Experts that come to the tokens.
+void check_shadows(const Check& check) {
+  const Strategy& s = check.scenario.strategy;
+  if (!s.experts.shadowing.on) { return; }
+  const auto fail = [&](const std::string& why) {
+    check.fail("/strategy/moe/shadow", "true", "false " + why);
+  };
+  if (s.experts.ranks == 1) { fail("with expert = 1: all experts are here"); }
+  if (capacity_factor(s.experts) > 0) {
+    fail("with a capacity, whose buffers are computed whole, whatever the load");
+  }
+  if (s.experts.dispatch == strategies::Dispatch::all_gather) {
+    fail("with dispatch \"all_gather\", which brings all tokens to all experts");
+  }
+  const strategies::Schedule* const named = strategies::schedule_named(s.schedule);
+  if (named == nullptr || named->splits_backward) {
+    fail("with a schedule that splits the backward, or one of its own");
+  }
+}
+
 /// What is not done for experts.
 void check_beside(const Check& check) {
   const Strategy& s = check.scenario.strategy;
@@ -150,7 +172,10 @@ void check_experts(const Check& check) {
   check_routing(check.scenario.strategy.experts.routing, check.scenario.model,
                 "/strategy/moe/routing", check.problems);
   if (check.clean({"/workload"})) { check_token_parts(check); }
-  if (check.clean({"/strategy"})) { check_beside(check); }
+  if (check.clean({"/strategy"})) {
+    check_beside(check);
+    check_shadows(check);
+  }
 }
 
 }  // namespace tsim::sim

@@ -348,10 +348,7 @@ std::int64_t layer_count(const ModelConfig& model) {
 }
 
 std::int64_t tokens_of(const ModelConfig& model, const Workload& workload) {
-  if (model.family == Family::vision) {
-    const std::int64_t side = model.image / std::max<std::int64_t>(1, model.patch);
-    return side * side + 1;
-  }
+  if (model.family == Family::vision) { return image_tokens(model); }
   return workload.sequence != 0 ? workload.sequence : model.sequence;
 }
 
@@ -367,6 +364,7 @@ void check_scenario(const Scenario& scenario, std::int64_t devices, Problems& pr
   check_tensor(check);
   check_tensor_split(check);
   check_experts(check);
+  check_stages(check);
   check_batch(check);
   check_layers(check);
   check_encoder_stages(check);
@@ -376,6 +374,7 @@ void check_scenario(const Scenario& scenario, std::int64_t devices, Problems& pr
   check_context(check);
   check_zero(check);
   check_offload(check);
+  check_kept(check);
   check_mode(check);
   check_size(check);
 }
