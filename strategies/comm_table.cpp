@@ -89,7 +89,7 @@ Comm CommTable::lay(const CommKey& key, std::string_view algorithm,
     return comm;
   }
   std::vector<int> rooted = devices;  // the root first
-  std::ranges::rotate(rooted, rooted.begin() + key.root);
+  std::rotate(rooted.begin(), rooted.begin() + key.root, rooted.end());
   const auto plan = plan_collective(key.op, algorithm, rooted, key.payload, *router_);
   comm.devices = std::move(rooted);
   comm.algorithm = plan.algorithm;
