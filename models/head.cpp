@@ -140,6 +140,11 @@ void add_predictions(BlockBuilder& b) {
   }
 }
 
+/// What stands for a whole sample: the mean of its tokens in models with stages, else the first.
+Operand sample_row(BlockBuilder& b, TensorId x) {
+  return b.config.stages.empty() ? first_token(b, x) : b.whole(add_mean(b, x));
+}
+
 }  // namespace
 
 OpGraph head(BlockBuilder b) {
@@ -149,11 +154,10 @@ OpGraph head(BlockBuilder b) {
   if (c.final_norm && !c.query_layer) { x = add_norm(b, "final.norm", x); }
   const TensorId pooled = c.pooler ? add_pooler(b, x) : -1;
   TensorId out = x;
-  if (c.head) { out = add_logits(b, c.head_transform ? add_transform(b, x) : x); }
-  if (!c.head && c.classes > 0) {
-    const bool means = !c.stages.empty();
-    const Operand all = means ? b.whole(add_mean(b, x)) : first_token(b, x);
-    out = add_classes(b, c.pooler ? b.whole(pooled) : all);
+  if (c.head) {
+    out = add_logits(b, c.head_transform ? add_transform(b, x) : x);
+  } else if (c.classes > 0) {
+    out = add_classes(b, c.pooler ? b.whole(pooled) : sample_row(b, x));
   }
   const bool has_loss = b.options.loss && (c.head || c.classes > 0);
   if (has_loss) {

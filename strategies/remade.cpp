@@ -84,39 +84,61 @@ bool is_copy_of_input(const OpGraph& graph, TensorId id) {
 }
 
 /// From what would be kept back to what is there.
-Remade of_operators(const OpGraph& graph, const std::vector<TensorId>& saved,
-                    const std::vector<bool>& may_run) {
-  Remade result{std::vector<bool>(graph.ops.size(), false), {}, {}};
-  std::vector<OpId> open;
-  const auto run = [&](OpId op) {
-    if (result.runs_again[index(op)]) { return; }
-    result.runs_again[index(op)] = true;
-    open.push_back(op);
-  };
-  for (const TensorId id : saved) {
-    const OpId by = producer(graph, id);
-    const bool made = by != models::kNoOp && may_run[index(by)] && !is_copy_of_input(graph, id);
-    (made ? result.made_again : result.kept).push_back(id);
-    if (made) { run(by); }
+class Rerun {
+ public:
+  Rerun(const OpGraph& graph, const std::vector<bool>& may_run)
+      : graph_(graph),
+        may_run_(may_run),
+        result_{std::vector<bool>(graph.ops.size(), false), {}, {}} {}
+
+  Remade of(const std::vector<TensorId>& saved) && {
+    for (const TensorId id : saved) {
+      const bool made = can_make(id) && !is_copy_of_input(graph_, id);
+      (made ? result_.made_again : result_.kept).push_back(id);
+      if (made) { run(producer(graph_, id)); }
+    }
+    while (!open_.empty()) {
+      const Op& op = graph_.ops[index(open_.back())];
+      open_.pop_back();
+      for (const models::Operand& in : op.inputs) { need(op, in.tensor); }
+    }
+    return std::move(result_);
   }
-  while (!open.empty()) {
-    const Op& op = graph.ops[index(open.back())];
-    open.pop_back();
-    for (const models::Operand& in : op.inputs) {
-      if (in.tensor == graph.memory || holds(result.kept, in.tensor)) { continue; }
-      if (models::kept_copy(graph, op, in.tensor) >= 0) { continue; }
-      const OpId by = producer(graph, in.tensor);
-      const bool given = graph.tensors[index(in.tensor)].role == models::Role::index;
-      if (given && by == models::kNoOp) { continue; }  // ids and masks are there all the time
-      if (by != models::kNoOp && may_run[index(by)]) {
-        run(by);
-      } else {
-        result.kept.push_back(in.tensor);
-      }
+
+ private:
+  bool can_make(TensorId id) const {
+    const OpId by = producer(graph_, id);
+    return by != models::kNoOp && may_run_[index(by)];
+  }
+
+  void run(OpId op) {
+    if (result_.runs_again[index(op)]) { return; }
+    result_.runs_again[index(op)] = true;
+    open_.push_back(op);
+  }
+
+  /// Ids and masks, and a decoder's memory.
+  bool is_always_there(TensorId id) const {
+    const bool given = graph_.tensors[index(id)].role == models::Role::index;
+    return id == graph_.memory || (given && producer(graph_, id) == models::kNoOp);
+  }
+
+  /// What `op` reads when it runs again.
+  void need(const Op& op, TensorId id) {
+    const bool there = is_always_there(id) || holds(result_.kept, id);
+    if (there || models::kept_copy(graph_, op, id) >= 0) { return; }
+    if (can_make(id)) {
+      run(producer(graph_, id));
+    } else {
+      result_.kept.push_back(id);
     }
   }
-  return result;
-}
+
+  const OpGraph& graph_;
+  const std::vector<bool>& may_run_;
+  Remade result_;
+  std::vector<OpId> open_;
+};
 
 }  // namespace
 
@@ -127,7 +149,7 @@ Remade remade(const OpGraph& graph, Recompute recompute, const Strategy& strateg
     case Recompute::selective: return of_core(graph, saved);
     case Recompute::full: return of_whole_layer(graph, saved);
     case Recompute::operators:
-      return of_operators(graph, saved, named(graph, strategy.recompute_operators));
+      return Rerun(graph, named(graph, strategy.recompute_operators)).of(saved);
   }
   return {std::vector<bool>(graph.ops.size(), false), saved, {}};
 }
