@@ -88,8 +88,7 @@ bool is_product(const sim::Lookup& one) {
   if (!one.subject) { return false; }
   const cost::PointKind kind = one.subject->series.kind;
   return kind == cost::PointKind::gemm || kind == cost::PointKind::bmm ||
-         kind == cost::PointKind::grouped ||
-         kind == cost::PointKind::attention;
+         kind == cost::PointKind::grouped || kind == cost::PointKind::attention;
 }
 
 /// Kernel times of one rank of every stage together, in seconds.

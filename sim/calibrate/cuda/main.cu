@@ -149,8 +149,8 @@ Summary time_one(const Work& w, bool cold, cudaStream_t stream, Collectives& col
         {w.words[0], w.words[1], count(w, 2), count(w, 3), count(w, 4), count(w, 5)}, cold, stream);
   }
   if (w.kind == "grouped") {
-    return time_groups(
-        {w.words[0], w.words[1], count(w, 2), count(w, 3), count(w, 4), count(w, 5)}, stream);
+    return time_groups({w.words[0], w.words[1], count(w, 2), count(w, 3), count(w, 4), count(w, 5)},
+                       stream);
   }
   if (w.kind == "attention") {
     return time_attention({.dtype = w.words[0],

@@ -81,7 +81,8 @@ TEST_CASE("unknown keys are errors at every level, with the nearest known key") 
         Texts{"/cluster/network/bandwith: unknown key; hint: did you mean \"bandwidth\"?"});
   CHECK(problems_with({"/precision/xyzzy=1"}) ==
         Texts{"/precision/xyzzy: unknown key; hint: keys here are compute, weights, gradient, "
-              "gradient_copy, reduction, master_weights, master, moments, fp8_copies, fp8_scales, kept"});
+              "gradient_copy, reduction, master_weights, master, moments, fp8_copies, fp8_scales, "
+              "kept"});
 }
 
 TEST_CASE("names that are not known are errors with the nearest one") {
