@@ -45,12 +45,14 @@ struct Device {
                            // minutes, within the device's power: times of short runs below what
                            // it allows are not believed
   double elementwise_bandwidth = 1.0;    // share of memory_bandwidth, element-wise kernels
+  double optimizer_bandwidth = 0.0;      // the same, an optimizer's step; 0: as element-wise
   double normalization_bandwidth = 1.0;  // the same, normalisations and softmax
   double gemm_bandwidth = 1.0;           // the same, matrix products that are bound by memory
   double sum_bandwidth = 1.0;            // the same, of what a product that adds to a sum moves
                                          // besides its result; above 1 where a part of it is hidden
   Seconds launch;       // start of a kernel on the device, not overlapped with the one before it
   Seconds host_launch;  // host time to issue one kernel: 1 / launch rate; 0 when a graph replays
+  double host_backward = 1.0;   // share of it that a kernel of the backward takes
   Seconds host_collective;      // host time to issue a communication, its framework's included
   double overlap_slowdown = 0;  // a kernel takes 1 + this times as long while a collective runs
                                 // beside it on the same device
@@ -58,6 +60,9 @@ struct Device {
   std::string path;             // the file it was read from
   std::shared_ptr<const Measured> measured;  // what was timed on it; null: nothing
 };
+
+/// Host time to issue one kernel, of the backward or not.
+Seconds host_time(const Device& device, bool backward);
 
 /// The dense peak for `dtype`, if the device has one.
 std::optional<FlopsPerSecond> peak(const Device& device, models::DType dtype);

@@ -46,8 +46,11 @@ FlopsPerSecond arithmetic_rate(const models::Kernel& k, const Device& device) {
   return rate * gemm_efficiency(device.gemm, k.batch, k.m, k.n, k.k);
 }
 
-BytesPerSecond memory_rate(OpClass cls, const Device& device) {
-  switch (cls) {
+BytesPerSecond memory_rate(const models::Kernel& k, const Device& device) {
+  if (k.kind == OpKind::optimizer && device.optimizer_bandwidth > 0) {
+    return device.memory_bandwidth * device.optimizer_bandwidth;
+  }
+  switch (k.cls) {
     case OpClass::contraction: return device.memory_bandwidth * device.gemm_bandwidth;
     case OpClass::normalization: return device.memory_bandwidth * device.normalization_bandwidth;
     case OpClass::elementwise: return device.memory_bandwidth * device.elementwise_bandwidth;
@@ -133,7 +136,7 @@ Seconds sum_time(const models::Kernel& k, const Device& device) {
 Seconds roofline_time(const models::Kernel& kernel, const Device& device) {
   const Seconds arithmetic =
       kernel.flops.value > 0 ? kernel.flops / arithmetic_rate(kernel, device) : Seconds{};
-  const Seconds memory = (kernel.bytes - bytes_of_sum(kernel)) / memory_rate(kernel.cls, device);
+  const Seconds memory = (kernel.bytes - bytes_of_sum(kernel)) / memory_rate(kernel, device);
   return std::max(arithmetic, memory) + sum_time(kernel, device) + device.launch;
 }
 
@@ -206,8 +209,12 @@ Seconds kernel_time(const models::Kernel& kernel, const Device& device) {
 
 Seconds run_time(std::span<const models::Kernel> kernels, const Device& device) {
   Seconds on_device;
-  for (const models::Kernel& kernel : kernels) { on_device += kernel_time(kernel, device); }
-  return std::max(on_device, static_cast<double>(kernels.size()) * device.host_launch);
+  Seconds on_host;
+  for (const models::Kernel& kernel : kernels) {
+    on_device += kernel_time(kernel, device);
+    on_host += host_time(device, kernel.pass != models::Pass::forward);
+  }
+  return std::max(on_device, on_host);
 }
 
 }  // namespace tsim::cost

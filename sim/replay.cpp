@@ -7,6 +7,7 @@
 
 namespace tsim::sim {
 
+using strategies::Compute;
 using strategies::compute_duration;
 using strategies::Stream;
 using strategies::successors;
@@ -97,7 +98,9 @@ class Replay {
     const double on_device = compute_duration(graph_, task).value;
     if (task.stream != Stream::compute) { return on_device; }
     RankState& rank = ranks_[task.place];
-    rank.launched += graph_.computes[task.work].host.value;
+    const Compute& compute = graph_.computes[task.work];
+    if (compute.host_waits) { rank.launched = std::max(rank.launched, now); }
+    rank.launched += compute.host.value;
     if (graph_.ranks[task.place].overlap_slowdown > 0) {
       running_[t] = {.began = now, .beside = rank.until(now), .launched = rank.launched};
     }

@@ -38,8 +38,7 @@ class ProgramsOf {
     GatherPlan plan = gathers(false);
     if (first) { plan = first_gathers(); }
     add_swap(Swap::out, plan);
-    return make_program(weave(in_order(&BlockPlan::forward), Phase::forward, plan),
-                        device_.host_launch);
+    return make_program(weave(in_order(&BlockPlan::forward), Phase::forward, plan), host());
   }
 
   /// Everything that goes from the last block to the first; `kept`: gradients of its weights are
@@ -48,7 +47,7 @@ class ProgramsOf {
     GatherPlan plan = phase == Phase::weight_grad ? GatherPlan{} : gathers(true);
     plan.flushes = s_.zero.stage == 3 && !buckets.sends.empty();
     if (phase == Phase::backward) { add_swap(Swap::in, plan); }
-    return make_program(weave(in_reverse(pieces), phase, plan), device_.host_launch, buckets);
+    return make_program(weave(in_reverse(pieces), phase, plan), host(), buckets);
   }
 
   /// What is done with gradients in a micro-batch's backward; `last`: it is the last one's.
@@ -70,6 +69,10 @@ class ProgramsOf {
   }
 
  private:
+  HostTimes host() const {
+    return {cost::host_time(device_, false), cost::host_time(device_, true)};
+  }
+
   BucketLimits limits() const {
     if (!s_.overlap_gradients || s_.zero.stage == 3) { return {kAll, kAll}; }
     const std::int64_t size = size_of(s_.precision.reduction);

@@ -73,6 +73,15 @@ std::vector<int> deal_some(std::span<const Sums> of_part, Layers layers, LayerSp
   return counts;
 }
 
+/// The same number each, of the layers and the two ends.
+std::vector<int> deal_with_ends(int layers, std::size_t parts) {
+  assert((layers + kEnds) % static_cast<int>(parts) == 0);
+  std::vector<int> counts(parts, (layers + kEnds) / static_cast<int>(parts));
+  --counts.front();
+  --counts.back();
+  return counts;
+}
+
 /// By part, the sums of its stage; `by_stage` has one entry when all stages are alike.
 std::vector<Sums> sums_of_parts(const std::vector<Sums>& by_stage, const PipelineShape& shape) {
   std::vector<Sums> of_part(static_cast<std::size_t>(part_count(shape)), by_stage.front());
@@ -99,6 +108,7 @@ std::vector<int> deal(const std::vector<Sums>& by_stage, int encoder_layers,
   const std::vector<Sums> sums = sums_of_parts(by_stage, shape_of(strategy, 1));
   const std::span<const Sums> of_part(sums);
   const int layers = static_cast<int>(sums.front().size()) - 1;
+  if (strategy.split == LayerSplit::even_with_ends) { return deal_with_ends(layers, sums.size()); }
   if (strategy.encoder_stages == 0) {
     return deal_some(of_part, {0, layers}, strategy.split, fits);
   }

@@ -27,6 +27,7 @@ struct Piece {
   // compute
   Seconds on_device;  // sum of the kernels
   int launches = 0;
+  int hooks = 0;                         // launches of a framework's hooks, beside the kernels
   Flops model_flops;                     // forward and backward, papers' count
   Flops hardware_flops;                  // what the device executes, recomputation included
   std::int64_t gradients = 0;            // elements whose gradient is complete at its end

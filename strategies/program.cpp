@@ -11,8 +11,8 @@ namespace {
 
 class ProgramMaker {
  public:
-  ProgramMaker(Seconds host_launch, const BucketLimits& buckets)
-      : host_launch_(host_launch), buckets_(buckets), limits_{buckets.first, buckets.first} {}
+  ProgramMaker(const HostTimes& host, const BucketLimits& buckets)
+      : host_(host), buckets_(buckets), limits_{buckets.first, buckets.first} {}
 
   void add(const Piece& piece) {
     switch (piece.kind) {
@@ -51,7 +51,7 @@ class ProgramMaker {
     current_.phase = piece.phase;
     last_phase_ = piece.phase;
     on_device_ += piece.on_device;
-    launches_ += piece.launches;
+    on_host_ += host_time(piece);
     current_.model_flops += piece.model_flops;
     current_.hardware_flops += piece.hardware_flops;
     current_.memory.insert(current_.memory.end(), piece.memory.begin(), piece.memory.end());
@@ -64,6 +64,13 @@ class ProgramMaker {
     }
     fill(dense, false, piece.phase);
     fill(experts, true, piece.phase);
+  }
+
+  Seconds host_time(const Piece& piece) const {
+    const bool backward = piece.phase == Phase::backward || piece.phase == Phase::input_grad ||
+                          piece.phase == Phase::weight_grad;
+    return static_cast<double>(piece.launches) * (backward ? host_.backward : host_.forward) +
+           static_cast<double>(piece.hooks) * host_.forward;
   }
 
   const std::vector<GradientSend>& sends(bool experts) const {
@@ -142,23 +149,23 @@ class ProgramMaker {
     if (!open_) { return; }
     current_.after = frontier_;
     current_.duration = on_device_;
-    current_.host = static_cast<double>(launches_) * host_launch_;
+    current_.host = on_host_;
     current_.bucket = bucket;
     program_.steps.push_back(std::exchange(current_, Step{}));
     frontier_ = {static_cast<int>(program_.steps.size()) - 1};
     open_ = false;
     on_device_ = Seconds{};
-    launches_ = 0;
+    on_host_ = Seconds{};
   }
 
-  Seconds host_launch_;
+  HostTimes host_;
   const BucketLimits& buckets_;
   Program program_;
   Step current_;
   Phase last_phase_{};  // of a computation
   bool open_ = false;
   Seconds on_device_;
-  int launches_ = 0;
+  Seconds on_host_;
   std::array<std::int64_t, 2> limits_;  // of dense weights and of experts spread otherwise
   std::array<std::int64_t, 2> filled_{};
   std::vector<int> frontier_;                // what the next step waits for
@@ -167,9 +174,9 @@ class ProgramMaker {
 
 }  // namespace
 
-Program make_program(std::span<const Piece> pieces, Seconds host_launch,
+Program make_program(std::span<const Piece> pieces, const HostTimes& host,
                      const BucketLimits& buckets) {
-  ProgramMaker maker(host_launch, buckets);
+  ProgramMaker maker(host, buckets);
   for (const Piece& piece : pieces) { maker.add(piece); }
   return std::move(maker).finish();
 }
@@ -182,6 +189,11 @@ Seconds compute_time(const Program& program) {
     host += step.host;
   }
   return std::max(on_device, host);
+}
+
+std::size_t first_compute(const Program& program) {
+  const auto found = std::ranges::find_if(program.steps, [](const Step& s) { return !s.is_comm; });
+  return static_cast<std::size_t>(found - program.steps.begin());
 }
 
 bool reads_input(const Step& step) {

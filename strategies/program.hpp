@@ -48,13 +48,22 @@ struct BucketLimits {
   bool completes = false;  // the gradients that are sent have been added up over micro-batches
 };
 
+/// Host time to issue a kernel. Hooks are the framework's code, and at the forward's rate.
+struct HostTimes {
+  Seconds forward;  // and recomputation
+  Seconds backward;
+};
+
 /// Joins pieces that nothing separates.
-Program make_program(std::span<const Piece> pieces, Seconds host_launch,
+Program make_program(std::span<const Piece> pieces, const HostTimes& host,
                      const BucketLimits& buckets = {});
 
 /// Of the compute steps: what they take on the device, or the host to launch them if that is
 /// longer.
 Seconds compute_time(const Program& program);
+
+/// The first step that computes; all of them: none does.
+std::size_t first_compute(const Program& program);
 
 /// Whether a step is what a message to the phase starts: a communication of parameters or with the
 /// host need not wait for it.

@@ -107,13 +107,25 @@ Seconds step_time(const StagePlan& stage, const Strategy& s, const cost::Device&
   return time + optimizer_time(share_of(experts, expert_state_shards(s)), s, device);
 }
 
+/// Unit where a part begins that `layer` layers come before: with the blocks before that layer, but
+/// for the embedding where a part has nothing else; behind the last layer the head.
+int unit_after(const Chain& chain, int layer) {
+  if (layer == 0) {
+    return static_cast<int>(std::ranges::find(chain.layer_of, 0) - chain.layer_of.begin());
+  }
+  const auto layers = static_cast<int>(chain.layer_begin.size());
+  if (layer < layers) { return chain.layer_begin[static_cast<std::size_t>(layer)]; }
+  const auto last = std::ranges::find(chain.layer_of, layers - 1);
+  return static_cast<int>(last - chain.layer_of.begin()) + 1;
+}
+
 /// First unit of each part, and the end of the last one.
 std::vector<int> part_bounds(const Chain& chain, const std::vector<int>& counts) {
   std::vector<int> bounds{0};
   int layer = 0;
   for (std::size_t part = 0; part + 1 < counts.size(); ++part) {
     layer += counts[part];
-    bounds.push_back(chain.layer_begin[static_cast<std::size_t>(layer)]);
+    bounds.push_back(unit_after(chain, layer));
   }
   bounds.push_back(static_cast<int>(chain.units.size()));
   return bounds;

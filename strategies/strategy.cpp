@@ -55,6 +55,7 @@ bool is_uneven(const Strategy& s, bool causal) {
 std::string_view name_of(LayerSplit split) {
   switch (split) {
     case LayerSplit::even: return "even";
+    case LayerSplit::even_with_ends: return "even_with_ends";
     case LayerSplit::balanced: return "balanced";
     case LayerSplit::fitting: return "fitting";
     case LayerSplit::list: return "list";

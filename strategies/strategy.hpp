@@ -34,7 +34,9 @@ std::string_view name_of(RecomputeMethod method);
 
 /// How layers are dealt to stages: the same number each, balanced by time, balanced by time as far
 /// as memory allows, or as listed.
-enum class LayerSplit : std::uint8_t { even, balanced, fitting, list };
+/// even_with_ends: the embedding and the head each take the place of a layer, as Megatron-LM's
+/// account_for_embedding_in_pipeline_split and account_for_loss_in_pipeline_split deal.
+enum class LayerSplit : std::uint8_t { even, even_with_ends, balanced, fitting, list };
 std::string_view name_of(LayerSplit split);
 
 enum class Optimizer : std::uint8_t {
@@ -121,7 +123,8 @@ struct Strategy {
   double most_in_flight = 0;  // zb_auto: activations of so many micro-batches fit; 0: p
   int slices = 0;             // terapipe: slices of a sample; 0: as many as take least
   std::vector<std::int64_t> slice_tokens;  // terapipe: tokens of each slice, where they are stated
-  bool batched_p2p = false;                // messages of neighbours are one blocking exchange
+  bool host_waits = false;   // hosts of stages that read data wait for the device before a forward
+  bool batched_p2p = false;  // messages of neighbours are one blocking exchange
   LayerSplit split = LayerSplit::balanced;
   std::vector<int> layers_per_stage;  // with LayerSplit::list
   int encoder_stages = 0;  // of an encoder-decoder: stages of the encoder alone; 0: any cut

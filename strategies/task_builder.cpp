@@ -12,7 +12,13 @@ namespace {
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
+/// Whether a micro-batch's tokens or labels come from the host.
+bool reads_data(const ChunkPlan& chunk, Phase phase) {
+  return phase == Phase::forward && (chunk.embedding || chunk.head);
+}
+
 std::string layers_label(const ChunkPlan& chunk) {
+  if (chunk.layers == 0) { return chunk.embedding ? "embedding" : "head"; }
   const std::string first = std::to_string(chunk.first_layer);
   if (chunk.layers == 1) { return "layer " + first; }
   return "layers " + first + "-" + std::to_string(chunk.first_layer + chunk.layers - 1);
@@ -214,9 +220,12 @@ std::uint32_t TaskBuilder::compute_of(Seat place, Which which, int slice, std::s
     const ChunkPlan& chunk = input_.slices.empty()
                                  ? plan_on(kind, place.stage).chunks[index(place.chunk)]
                                  : chunk_of(place, slice);
-    const Step& s = program_of(chunk, which).steps[step];
+    const Program& program = program_of(chunk, which);
+    const Step& s = program.steps[step];
+    const bool waits =
+        strategy_.host_waits && reads_data(chunk, s.phase) && step == first_compute(program);
     builder_.graph.computes.push_back({layers_label(chunk) + " " + std::string(name_of(s.phase)),
-                                       s.duration, s.model_flops, s.hardware_flops, s.host});
+                                       s.duration, s.model_flops, s.hardware_flops, s.host, waits});
   }
   return at->second;
 }

@@ -114,7 +114,8 @@ struct Compute {
   Seconds duration;   // of the kernels on the device
   Flops model_flops;  // as papers count
   Flops hardware_flops;
-  Seconds host{};  // the host's time to launch them: it runs ahead of the device
+  Seconds host{};           // the host's time to launch them: it runs ahead of the device
+  bool host_waits = false;  // not here: it begins when the device has done all before
 };
 
 /// A simulated rank. With symmetric ranks folded it stands for `copies` of them.

@@ -92,9 +92,7 @@ class Weaver {
     for (const Piece& piece : block.pieces) {
       pieces_.push_back(piece);
       if (block.drop_embedding) { pieces_.back().embedding_gradients = 0; }
-      if (piece.kind == PieceKind::compute) {
-        pieces_.back().launches += std::exchange(launches, 0);
-      }
+      if (piece.kind == PieceKind::compute) { pieces_.back().hooks += std::exchange(launches, 0); }
     }
   }
 

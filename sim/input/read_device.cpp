@@ -16,6 +16,7 @@ constexpr std::array kComputeTypes{models::DType::fp32, models::DType::tf32, mod
                                    models::DType::bf16, models::DType::fp8,  models::DType::int16,
                                    models::DType::int8};
 constexpr RealRange kShare{.least = 0.0, .most = 1.0, .above = true};
+constexpr RealRange kHostShare{.least = 0.0, .most = 10.0, .above = true};
 constexpr RealRange kSums{.least = 0.0, .most = 100.0, .above = true};
 constexpr RealRange kSlowdown{.least = 0.0, .most = 10.0};
 
@@ -77,11 +78,14 @@ cost::Device read_fields(Reader& in) {
   device.attention_ceiling = share("attention_ceiling");
   device.sustained = share("sustained");
   device.elementwise_bandwidth = share("elementwise_bandwidth");
+  device.optimizer_bandwidth =
+      read_real(figure(in, "optimizer_bandwidth"), kShare, device.elementwise_bandwidth);
   device.normalization_bandwidth = share("normalization_bandwidth");
   device.gemm_bandwidth = share("gemm_bandwidth");
   device.sum_bandwidth = read_real(figure(in, "sum_bandwidth"), kSums, 1.0);
   device.launch = time("launch");
   device.host_launch = time("host_launch");
+  device.host_backward = read_real(figure(in, "host_backward"), kHostShare, 1.0);
   device.host_collective = time("host_collective");
   device.overlap_slowdown = read_real(figure(in, "overlap_slowdown"), kSlowdown, 0.0);
   device.reserved = bytes("reserved", 0.0, true);

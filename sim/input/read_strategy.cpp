@@ -52,12 +52,15 @@ void read_layers(const Place& place, Strategy& strategy) {
     return;
   }
   const std::string expected =
-      R"("even", "balanced", "fitting" or a list with the layers of each stage)";
-  static constexpr std::array<std::string_view, 3> kNames{"even", "balanced", "fitting"};
+      R"("even", "even_with_ends", "balanced", "fitting" or a list with the layers of each stage)";
+  static constexpr std::array<std::string_view, 4> kNames{"even", "even_with_ends", "balanced",
+                                                          "fitting"};
   if (!place.value->is_string()) {
     place.fail(place.found(), expected);
   } else if (const std::string written = read_text(place); written == "even") {
     strategy.split = LayerSplit::even;
+  } else if (written == "even_with_ends") {
+    strategy.split = LayerSplit::even_with_ends;
   } else if (written == "fitting") {
     strategy.split = LayerSplit::fitting;
   } else if (!written.empty() && written != "balanced") {
@@ -129,6 +132,7 @@ void read_pipeline(Reader& in, const std::filesystem::path& folder, Strategy& s)
   s.most_in_flight =
       read_real(in.take("most_in_flight"), {.least = 1.0, .most = 1e6}, s.most_in_flight);
   static constexpr std::array<std::string_view, 2> kMessages{"async", "batched"};
+  s.host_waits = read_flag(in.take("host_waits"), s.host_waits);
   s.batched_p2p = read_choice(in.take("p2p"), kMessages, 0) == 1;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/input/rules/check_scenario.hpp"
+#include "strategies/deal.hpp"
 
 namespace tsim::sim {
 namespace {
@@ -193,7 +194,8 @@ bool Searcher::legal(const Choice& c) {
   Estimator& estimator = *setting_.estimator;
   const Scenario& s = estimator.scenario();
   const std::int64_t t = c[Field::tensor];
-  const std::int64_t layers = layer_count(s.model);
+  const bool with_ends = s.strategy.split == strategies::LayerSplit::even_with_ends;
+  const std::int64_t layers = layer_count(s.model) + (with_ends ? strategies::kEnds : 0);
   const std::int64_t parts = c[Field::pipeline] * c[Field::chunks];
   const strategies::Schedule& schedule = schedule_of(c);
   const bool once = schedule.placement != strategies::Placement::bidirectional;

@@ -51,6 +51,27 @@ TEST_CASE("a large product is bound by arithmetic, a small one by memory") {
         doctest::Approx(24.576e-9 + 3e-6).epsilon(1e-9));
 }
 
+TEST_CASE("an optimizer's step has a share of the bandwidth of its own, or that of element-wise") {
+  // 1 GB at 0.5 and at 0.8 of 1000 GB/s.
+  Kernel step = moving(OpClass::elementwise, Bytes{1'000'000'000});
+  step.kind = OpKind::optimizer;
+  Device d = device();
+  CHECK(kernel_time(step, d).value == doctest::Approx(2e-3 + 3e-6).epsilon(1e-9));
+  d.optimizer_bandwidth = 0.8;
+  CHECK(kernel_time(step, d).value == doctest::Approx(1.25e-3 + 3e-6).epsilon(1e-9));
+}
+
+TEST_CASE("a host that issues the backward faster bounds that less") {
+  // 3 forward kernels of 10 us, 2 of the backward of 4 us: 38 us; the device needs 5 x 3 us.
+  std::vector<Kernel> kernels(5, moving(OpClass::elementwise, Bytes{0}));
+  kernels[3].pass = models::Pass::backward;
+  kernels[4].pass = models::Pass::weight_gradient;
+  Device d = device();
+  CHECK(run_time(kernels, d).value == doctest::Approx(50e-6).epsilon(1e-9));
+  d.host_backward = 0.4;
+  CHECK(run_time(kernels, d).value == doctest::Approx(38e-6).epsilon(1e-9));
+}
+
 TEST_CASE("what adding to a sum moves comes on top of a product bound by arithmetic") {
   // n = 4096: 1374.39 us of arithmetic, then 8 - 2 bytes of each result at 1000 GB/s: 100.66 us.
   Kernel kernel = product(4096);

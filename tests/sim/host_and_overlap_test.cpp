@@ -61,6 +61,17 @@ TEST_CASE("a host that waits for a message launches nothing meanwhile") {
   }
 }
 
+TEST_CASE("a host that waits for its device pays for all launches of what follows") {
+  // Ahead: the second is launched at 3, before the device is free. Waiting: from 5 on.
+  for (const bool waits : {false, true}) {
+    Graph g;
+    const TaskId first = launched(g, 0, 5, 1);
+    const TaskId second = launched(g, 0, 1, 2, {first});
+    g.builder.graph.computes.back().host_waits = waits;
+    CHECK(run(g).end[second] == (waits ? 7 : 6));
+  }
+}
+
 TEST_CASE("a kernel is slower beside communication, for as long as there is any") {
   // At 1.25 times the time, 5 s beside a message do the work of 4.
   Graph g;

@@ -38,10 +38,22 @@ TEST_CASE("pieces that nothing separates become one step") {
 
 TEST_CASE("a program takes as long as its host launches when kernels are shorter") {
   const std::vector<Piece> pieces(5, compute(1e-6));
-  const Program program = make_program(pieces, 10_us);
+  const Program program = make_program(pieces, {10_us, 10_us});
   CHECK(program.steps[0].duration.value == doctest::Approx(5e-6));
   CHECK(program.steps[0].host.value == doctest::Approx(50e-6));
   CHECK(compute_time(program).value == doctest::Approx(50e-6));
+}
+
+TEST_CASE("kernels of a backward take the host's time for those, recomputation the forward's") {
+  std::vector<Piece> pieces(3, compute(1e-6));
+  pieces[0].phase = Phase::recompute;
+  pieces[1].phase = Phase::backward;
+  pieces[2].phase = Phase::backward;
+  pieces[2].hooks = 4;
+  const Program program = make_program(pieces, {10_us, 2_us});
+  REQUIRE(program.steps.size() == 2);
+  CHECK(program.steps[0].host.value == doctest::Approx(10e-6));
+  CHECK(program.steps[1].host.value == doctest::Approx(2 * 2e-6 + 4 * 10e-6));
 }
 
 TEST_CASE("a communication holds up what follows") {

@@ -52,6 +52,30 @@ TEST_CASE("an even split gives every part the same number of layers, chunk by ch
   CHECK(dealt[2].chunks[1].head);
 }
 
+TEST_CASE("embedding and head take a layer's place: the ends have one less, or none") {
+  const models::Model model = built("gpt2");  // 12 layers
+  const auto layers_of = [](const std::vector<StagePlan>& dealt) {
+    std::vector<int> layers;
+    for (std::size_t chunk = 0; chunk < dealt[0].chunks.size(); ++chunk) {
+      for (const StagePlan& stage : dealt) { layers.push_back(stage.chunks[chunk].layers); }
+    }
+    return layers;
+  };
+  CHECK(layers_of(plans(model, stages(2, LayerSplit::even_with_ends))) == std::vector<int>{6, 6});
+  Strategy seven = stages(7, LayerSplit::even_with_ends);
+  CHECK(layers_of(plans(model, seven)) == std::vector<int>{1, 2, 2, 2, 2, 2, 1});
+  Strategy each = stages(7, LayerSplit::even_with_ends);
+  each.chunks = 2;
+  const auto dealt = plans(model, each);
+  CHECK(layers_of(dealt) == std::vector<int>{0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0});
+  CHECK(dealt[0].chunks[0].embedding);
+  CHECK(dealt[6].chunks[1].head);
+  std::int64_t sum = 0;
+  for (const StagePlan& stage : dealt) { sum += stage.elements; }
+  // The tied word table, 50257 x 768, is held at both ends.
+  CHECK(sum == models::parameters(model.config) + 50257 * 768);
+}
+
 TEST_CASE("a balanced split is never slower at its slowest stage than any other split") {
   // Exhaustively over all cuts of 12 layers in 3 parts.
   const models::Model model = built("gpt2");

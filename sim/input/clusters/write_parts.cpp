@@ -89,11 +89,14 @@ Json to_json(const cost::Device& device) {
           {"attention_ceiling", device.attention_ceiling},
           {"sustained", device.sustained},
           {"elementwise_bandwidth", device.elementwise_bandwidth},
+          {"optimizer_bandwidth", device.optimizer_bandwidth > 0 ? device.optimizer_bandwidth
+                                                                 : device.elementwise_bandwidth},
           {"normalization_bandwidth", device.normalization_bandwidth},
           {"gemm_bandwidth", device.gemm_bandwidth},
           {"sum_bandwidth", device.sum_bandwidth},
           {"launch", time(device.launch)},
           {"host_launch", time(device.host_launch)},
+          {"host_backward", device.host_backward},
           {"host_collective", time(device.host_collective)},
           {"overlap_slowdown", device.overlap_slowdown},
           {"reserved", size(device.reserved)}};

@@ -9,6 +9,7 @@
 #include "sim/input/read_schedule.hpp"
 #include "sim/input/rules/check.hpp"
 #include "sim/input/rules/divisors.hpp"
+#include "strategies/deal.hpp"
 #include "strategies/schedule.hpp"
 
 namespace tsim::sim {
@@ -169,9 +170,23 @@ void check_layers(const Check& check) {
   const std::int64_t layers = layer_count(check.scenario.model);
   const std::int64_t parts = part_count(strategies::shape_of(s, 1));
   const char* const what = parts > s.pipeline ? " chunks" : " stages";
-  if (parts > layers) {
-    check.fail("/strategy/pipeline", text(parts) + what,
-               "at most " + text(layers) + " (layers of the model)");
+  const bool with_ends = s.split == strategies::LayerSplit::even_with_ends;
+  const std::int64_t dealt = layers + (with_ends ? strategies::kEnds : 0);
+  if (parts > dealt) {
+    check.fail(
+        "/strategy/pipeline", text(parts) + what,
+        "at most " + text(dealt) +
+            (with_ends ? " (layers of the model, embedding and head)" : " (layers of the model)"));
+  } else if (with_ends && (s.encoder_stages > 0 || parts == 1)) {
+    check.fail("/strategy/layers", "\"even_with_ends\"", "stages that share one stack of layers",
+               "\"even\" or \"balanced\"");
+  } else if (with_ends && dealt % parts != 0) {
+    check.fail(
+        "/strategy/layers",
+        "\"even_with_ends\" for " + text(layers) + " layers and 2 ends on " + text(parts) + what,
+        std::string(what + 1) + " that divide them (" + text(dealt) + " % " + text(parts) + " = " +
+            text(dealt % parts) + ")",
+        "\"balanced\", or a list of layers");
   } else if (s.split == strategies::LayerSplit::fitting && parts > s.pipeline) {
     check.fail("/strategy/layers", "\"fitting\" with " + text(s.chunks) + " chunks a stage",
                "one chunk a stage", "layers = \"balanced\"");

@@ -64,7 +64,7 @@ double end_of(const Program& program, double comm_time) {
 
 double time_of(const KernelParts& parts, double comm_time) {
   const auto pieces = pieces_of(parts, {.phase = Phase::forward}, device());
-  return end_of(make_program(pieces, Seconds{}), comm_time);
+  return end_of(make_program(pieces, {}), comm_time);
 }
 
 }  // namespace
