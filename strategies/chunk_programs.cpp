@@ -70,7 +70,8 @@ class ProgramsOf {
 
  private:
   HostTimes host() const {
-    return {cost::host_time(device_, false), cost::host_time(device_, true)};
+    return {cost::host_time(device_, false), cost::host_time(device_, true),
+            device_.host_collective, s_.host_blocks};
   }
 
   BucketLimits limits() const {

@@ -18,6 +18,7 @@ class ProgramMaker {
     switch (piece.kind) {
       case PieceKind::compute: add_compute(piece); break;
       case PieceKind::comm:
+        if (host_.blocks && open_) { on_host_ += host_.collective; }
         close();
         frontier_ = {add_comm(piece)};
         break;
@@ -150,6 +151,7 @@ class ProgramMaker {
     current_.after = frontier_;
     current_.duration = on_device_;
     current_.host = on_host_;
+    if (host_.blocks) { current_.duration += std::exchange(current_.host, Seconds{}); }
     current_.bucket = bucket;
     program_.steps.push_back(std::exchange(current_, Step{}));
     frontier_ = {static_cast<int>(program_.steps.size()) - 1};

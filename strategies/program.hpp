@@ -52,6 +52,8 @@ struct BucketLimits {
 struct HostTimes {
   Seconds forward;  // and recomputation
   Seconds backward;
+  Seconds collective = {};  // to issue a communication, where the host blocks
+  bool blocks = false;      // it issues nothing until what it has issued is done
 };
 
 /// Joins pieces that nothing separates.

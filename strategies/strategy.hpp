@@ -123,6 +123,7 @@ struct Strategy {
   double most_in_flight = 0;  // zb_auto: activations of so many micro-batches fit; 0: p
   int slices = 0;             // terapipe: slices of a sample; 0: as many as take least
   std::vector<std::int64_t> slice_tokens;  // terapipe: tokens of each slice, where they are stated
+  bool host_blocks = false;  // hosts wait for the end of every kernel, CUDA_LAUNCH_BLOCKING=1
   bool host_waits = false;   // hosts of stages that read data wait for the device before a forward
   bool batched_p2p = false;  // messages of neighbours are one blocking exchange
   LayerSplit split = LayerSplit::balanced;

@@ -132,6 +132,7 @@ void read_pipeline(Reader& in, const std::filesystem::path& folder, Strategy& s)
   s.most_in_flight =
       read_real(in.take("most_in_flight"), {.least = 1.0, .most = 1e6}, s.most_in_flight);
   static constexpr std::array<std::string_view, 2> kMessages{"async", "batched"};
+  s.host_blocks = read_flag(in.take("host_blocks"), s.host_blocks);
   s.host_waits = read_flag(in.take("host_waits"), s.host_waits);
   s.batched_p2p = read_choice(in.take("p2p"), kMessages, 0) == 1;
 }

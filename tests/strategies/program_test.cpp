@@ -56,6 +56,17 @@ TEST_CASE("kernels of a backward take the host's time for those, recomputation t
   CHECK(program.steps[1].host.value == doctest::Approx(2 * 2e-6 + 4 * 10e-6));
 }
 
+TEST_CASE("a host that blocks adds what it takes for kernels and communications") {
+  const std::vector<Piece> pieces{compute(1e-6), compute(1e-6), of_kind(PieceKind::comm),
+                                  compute(1e-6)};
+  const HostTimes host{.forward = 10_us, .backward = 2_us, .collective = 5_us, .blocks = true};
+  const Program program = make_program(pieces, host);
+  REQUIRE(program.steps.size() == 3);
+  CHECK(program.steps[0].duration.value == doctest::Approx(2e-6 + 2 * 2e-6 + 5e-6));
+  CHECK(program.steps[0].host.value == 0);
+  CHECK(program.steps[2].duration.value == doctest::Approx(1e-6 + 2e-6));
+}
+
 TEST_CASE("a communication holds up what follows") {
   const std::vector<Piece> pieces{compute(1), of_kind(PieceKind::comm), compute(1)};
   const Program p = make_program(pieces, {});
