@@ -29,10 +29,27 @@ StateBytes bytes_of(const Weights& held, std::int64_t whole, const Strategy& str
   const std::int64_t summed = whole_gradients ? elements : part(elements, shards);
   return {.parameters = kept * weight + Bytes{part(copies.value, zero.stage == 3 ? shards : 1)},
           .gradients = summed * Bytes{gradient_size(precision)},
-          .optimizer = optimizer_bytes(held, strategy)};
+          .optimizer = optimizer_bytes(held, strategy),
+          .frozen = {}};
+}
+
+Bytes frozen_bytes(const FrozenWeights& frozen, const Strategy& strategy) {
+  const Weights dense{.elements = frozen.elements - frozen.experts.elements + frozen.embedding,
+                      .shapes = frozen.shapes,
+                      .shards = state_shards(strategy)};
+  const Bytes bytes = bytes_of(dense, frozen.whole, strategy).parameters;
+  if (frozen.experts.elements == 0) { return bytes; }
+  const Weights experts{.elements = frozen.experts.elements,
+                        .shapes = frozen.experts.shapes,
+                        .shards = expert_state_shards(strategy)};
+  return bytes + bytes_of(experts, 0, strategy).parameters;
 }
 
 }  // namespace
+
+Bytes parameters_in(const StateBytes& states, int versions) {
+  return versions * (states.parameters - states.frozen) + states.frozen;
+}
 
 int expert_state_shards(const Strategy& s) { return s.zero.stage == 0 ? 1 : expert_holders(s); }
 
@@ -49,10 +66,15 @@ StateSizes state_sizes(const Precision& precision, Optimizer optimizer) {
 }
 
 StateBytes state_bytes(std::int64_t elements, const Strategy& strategy, std::int64_t whole,
-                       const WeightShapes& shapes, const ExpertWeights& experts) {
+                       const WeightShapes& shapes, const ExpertWeights& experts,
+                       const FrozenWeights& frozen) {
   const Weights dense{
       .elements = elements - experts.elements, .shapes = shapes, .shards = state_shards(strategy)};
   StateBytes bytes = bytes_of(dense, whole, strategy);
+  if (frozen.elements + frozen.embedding > 0) {
+    bytes.frozen = frozen_bytes(frozen, strategy);
+    bytes.parameters += bytes.frozen;
+  }
   if (experts.elements == 0) { return bytes; }
   const Weights spread{.elements = experts.elements,
                        .shapes = experts.shapes,

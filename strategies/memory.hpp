@@ -21,7 +21,10 @@ StateSizes state_sizes(const Precision& precision, Optimizer optimizer);
 
 struct StateBytes {
   Bytes parameters, gradients, optimizer;
+  Bytes frozen;  // of the parameters, those that no step changes
 };
+/// Parameters where `versions` of those that are trained are kept.
+Bytes parameters_in(const StateBytes& states, int versions);
 
 /// Ranks that share one copy of the optimizer's states: 1 at ZeRO stage 0, the shard group or all
 /// replicas (of both halves of a bidirectional pipeline) otherwise.
@@ -35,9 +38,10 @@ int expert_state_shards(const Strategy& strategy);
 /// the last micro-batch) and at stage 3 the parameters, `whole` of which are kept on every rank.
 ///   [arXiv:1910.02054, sec. 5]
 /// `experts`, of these elements, are sharded over the ranks that hold copies of them; `shapes` are
-/// the others'.
+/// the others'. Weights that are `frozen` besides are parameters alone, and sharded like others.
 StateBytes state_bytes(std::int64_t elements, const Strategy& strategy, std::int64_t whole = 0,
-                       const WeightShapes& shapes = {}, const ExpertWeights& experts = {});
+                       const WeightShapes& shapes = {}, const ExpertWeights& experts = {},
+                       const FrozenWeights& frozen = {});
 
 /// Layer activations in bytes of one pipeline's first stage by the published closed form, 16 bit,
 /// dropout on, scores kept unless recomputed: s b h L (10 + 24/t + 5as/(ht)), over t all of it with
