@@ -44,9 +44,10 @@ Fits fits_in_memory(std::vector<LayerMemory> layers, const Strategy& strategy,
       sum.workspace = std::max(sum.workspace, layer.workspace);
     }
     const auto stage = static_cast<std::size_t>(part);
-    const StateBytes states = states_on_device(
-        state_bytes(sum.elements, strategy, sum.whole, sum.shapes, sum.experts, sum.frozen),
-        strategy, sum.whole + sum.frozen.whole);
+    const StateBytes all =
+        with_frozen(state_bytes(sum.elements, strategy, sum.whole, sum.shapes, sum.experts),
+                    sum.frozen, strategy);
+    const StateBytes states = states_on_device(all, strategy, sum.whole + sum.frozen.whole);
     const Bytes weights = parameters_in(states, weight_versions(strategy, part));
     const Bytes needed = weights + states.gradients + states.optimizer + sum.workspace +
                          in_flight[stage] * sum.activations;

@@ -66,15 +66,10 @@ StateSizes state_sizes(const Precision& precision, Optimizer optimizer) {
 }
 
 StateBytes state_bytes(std::int64_t elements, const Strategy& strategy, std::int64_t whole,
-                       const WeightShapes& shapes, const ExpertWeights& experts,
-                       const FrozenWeights& frozen) {
+                       const WeightShapes& shapes, const ExpertWeights& experts) {
   const Weights dense{
       .elements = elements - experts.elements, .shapes = shapes, .shards = state_shards(strategy)};
   StateBytes bytes = bytes_of(dense, whole, strategy);
-  if (frozen.elements + frozen.embedding > 0) {
-    bytes.frozen = frozen_bytes(frozen, strategy);
-    bytes.parameters += bytes.frozen;
-  }
   if (experts.elements == 0) { return bytes; }
   const Weights spread{.elements = experts.elements,
                        .shapes = experts.shapes,
@@ -84,6 +79,14 @@ StateBytes state_bytes(std::int64_t elements, const Strategy& strategy, std::int
   bytes.gradients += more.gradients;
   bytes.optimizer += more.optimizer;
   return bytes;
+}
+
+StateBytes with_frozen(StateBytes states, const FrozenWeights& frozen, const Strategy& strategy) {
+  if (frozen.elements + frozen.embedding == 0) { return states; }
+  const Bytes bytes = frozen_bytes(frozen, strategy);
+  states.frozen += bytes;
+  states.parameters += bytes;
+  return states;
 }
 
 double closed_form_activations(const ActivationShape& a) {

@@ -38,10 +38,12 @@ int expert_state_shards(const Strategy& strategy);
 /// the last micro-batch) and at stage 3 the parameters, `whole` of which are kept on every rank.
 ///   [arXiv:1910.02054, sec. 5]
 /// `experts`, of these elements, are sharded over the ranks that hold copies of them; `shapes` are
-/// the others'. Weights that are `frozen` besides are parameters alone, and sharded like others.
+/// the others'.
 StateBytes state_bytes(std::int64_t elements, const Strategy& strategy, std::int64_t whole = 0,
-                       const WeightShapes& shapes = {}, const ExpertWeights& experts = {},
-                       const FrozenWeights& frozen = {});
+                       const WeightShapes& shapes = {}, const ExpertWeights& experts = {});
+
+/// The same beside weights that are parameters alone, sharded like the others.
+StateBytes with_frozen(StateBytes states, const FrozenWeights& frozen, const Strategy& strategy);
 
 /// Layer activations in bytes of one pipeline's first stage by the published closed form, 16 bit,
 /// dropout on, scores kept unless recomputed: s b h L (10 + 24/t + 5as/(ht)), over t all of it with

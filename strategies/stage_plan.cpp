@@ -187,8 +187,9 @@ StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const S
 }  // namespace
 
 StateBytes states_of(const StagePlan& stage, const Strategy& strategy) {
-  return state_bytes(stage.elements, strategy, stage.whole, stage.shapes, stage.experts,
-                     stage.frozen);
+  return with_frozen(
+      state_bytes(stage.elements, strategy, stage.whole, stage.shapes, stage.experts), stage.frozen,
+      strategy);
 }
 
 std::int64_t whole_elements(const StagePlan& stage) { return stage.whole + stage.frozen.whole; }

@@ -328,8 +328,8 @@ const Estimator::Shares& Estimator::shares(const Choice& c, Pipeline& p) {
   Shares shares{.key = key, .resident = {}, .parameters = {}};
   for (const StageRun& run : p.runs) {
     const strategies::StateBytes states =
-        states_on_device(state_bytes(run.elements, s, run.kept_whole, {}, {}, run.frozen), s,
-                         run.kept_whole + run.frozen.whole);
+        states_on_device(with_frozen(state_bytes(run.elements, s, run.kept_whole), run.frozen, s),
+                         s, run.kept_whole + run.frozen.whole);
     shares.resident.push_back((states.gradients + states.optimizer).value + run.buffers);
     shares.parameters.push_back(states.parameters.value);
   }

@@ -126,7 +126,7 @@ TEST_CASE("weights of GPT-3 take 350 GB when adapters are trained, and 2.8 TB wh
   const auto sum = [](const StateBytes& b) {
     return to_double(b.parameters + b.gradients + b.optimizer);
   };
-  const StateBytes b = state_bytes(kAdapters, {}, 0, {}, {}, {.elements = kWeights});
+  const StateBytes b = with_frozen(state_bytes(kAdapters, {}), {.elements = kWeights}, {});
   CHECK(to_double(b.frozen) == 350e9);
   CHECK(sum(b) == 350e9 + 16.0 * kAdapters);
   CHECK(b.gradients == Bytes{2 * kAdapters});
@@ -139,7 +139,8 @@ TEST_CASE("only stage 3 shards frozen weights") {
     Strategy s;
     s.data = 8;
     s.zero.stage = stage;
-    return state_bytes(800, s, 0, {}, {}, {.elements = 8000, .whole = 80, .embedding = 720}).frozen;
+    return with_frozen(state_bytes(800, s), {.elements = 8000, .whole = 80, .embedding = 720}, s)
+        .frozen;
   };
   CHECK(frozen(0) == Bytes{2 * 8720});
   CHECK(frozen(2) == Bytes{2 * 8720});
@@ -147,7 +148,7 @@ TEST_CASE("only stage 3 shards frozen weights") {
 }
 
 TEST_CASE("versions of weights are kept of those that change") {
-  const StateBytes b = state_bytes(100, {}, 0, {}, {}, {.elements = 1000});
+  const StateBytes b = with_frozen(state_bytes(100, {}), {.elements = 1000}, {});
   CHECK(parameters_in(b, 1) == Bytes{2 * 1100});
   CHECK(parameters_in(b, 3) == Bytes{2 * (3 * 100 + 1000)});
 }
@@ -162,6 +163,6 @@ TEST_CASE("frozen weights have fp8 copies, adapters none") {
   CHECK(state_bytes(1024 * 16, s, 0, adapters).parameters == Bytes{2 * 1024 * 16});
   const FrozenWeights base{.elements = 1024 * 1024,
                            .shapes = {.products = {{.rows = 1024, .columns = 1024}}, .tables = {}}};
-  CHECK(state_bytes(0, s, 0, {}, {}, base).parameters ==
+  CHECK(with_frozen(state_bytes(0, s), base, s).parameters ==
         Bytes{3 * 1024 * 1024 + 8 * 8 * 4});  // a scale of 4 bytes for each block of 128 x 128
 }
