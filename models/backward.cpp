@@ -9,21 +9,17 @@ namespace tsim::models {
 namespace {
 
 /// Operations per point of the backward, per operation per point of the forward: a layer norm 9 for
-/// the input and 4 for its weights against 7, a softmax 3 against 4, else as many
-/// [arXiv:2007.00072, table A.1].
-double backward_ratio(OpKind kind) {
+/// the input and 4 for its weights (unless they are frozen) against 7, a softmax 3 against 4, else
+/// as many   [arXiv:2007.00072, table A.1].
+double backward_ratio(OpKind kind, bool frozen) {
   switch (kind) {
-    case OpKind::layer_norm: return 13.0 / 7;
-    case OpKind::rms_norm: return 9.0 / 4;  // 7 and 2 against 4
+    case OpKind::layer_norm: return frozen ? 9.0 / 7 : 13.0 / 7;
+    case OpKind::rms_norm: return frozen ? 7.0 / 4 : 9.0 / 4;  // 7 and 2 against 4
     case OpKind::softmax: return 3.0 / 4;
     case OpKind::cross_entropy: return 2.0 / 4;  // p - onehot, times the loss's gradient
     case OpKind::flash_attention: return 2.5;    // 5 products against 2 [arXiv:2205.14135, alg. 4]
     default: return 1.0;
   }
-}
-
-Flops backward_flops(const Op& op) {
-  return model_flops(op) * op.executed * backward_ratio(op.kind);
 }
 
 /// Whether `op` hands its output's gradient on, unchanged, to `input`.
@@ -59,7 +55,17 @@ class Backward {
 
  private:
   bool has_gradient(const Op& op, const Operand& input) const {
-    return op.input_needs_gradient && f_.tensor(input.tensor).role == Role::activation;
+    const Tensor& t = f_.tensor(input.tensor);
+    return op.input_needs_gradient && t.role == Role::activation && !t.frozen;
+  }
+
+  /// Whether the operator's weights are not trained; all of them, or none.
+  bool is_frozen(const Op& op) const {
+    return !op.weights.empty() && f_.tensor(op.weights.front().tensor).frozen;
+  }
+
+  Flops backward_flops(const Op& op) const {
+    return model_flops(op) * op.executed * backward_ratio(op.kind, is_frozen(op));
   }
 
   /// Groups that each make a part of the gradient of `id`. Those of slices need no sum.
@@ -154,7 +160,8 @@ class Backward {
   /// of what ends the block (but not of a copy that only the backward reads).
   bool gradient_arrives(TensorId t) const {
     const bool ends_block = f_.readers_of(t).empty() && !f_.is_kept(t);
-    return f_.tensor(t).role == Role::activation && (f_.read_outside(t) || ends_block);
+    const Tensor& tensor = f_.tensor(t);
+    return tensor.role == Role::activation && !tensor.frozen && (f_.read_outside(t) || ends_block);
   }
 
   /// What group `g` reads: gradients of what leaves it and what was saved.
@@ -226,6 +233,7 @@ class Backward {
       if (!passes_gradient(op, op.inputs.front().tensor) || folded) {
         kernel.flops += backward_flops(op);
       }
+      if (is_frozen(op)) { continue; }
       if (is_summed_weight(op) && !folded) {
         add_weight_sum(op, id);
         continue;
@@ -315,8 +323,10 @@ class Backward {
                             false};
     has_input_kernel_ = !by_weight || op.input_needs_gradient;
     auto& list = by_weight ? out_.backward_weight : out_.backward_input;
-    list.push_back(product_kernel(id, of_right));
-    for (std::size_t i = 1; i < group.size(); ++i) { add_weight_sum(f_.op(group[i]), group[i]); }
+    if (!is_frozen(op)) { list.push_back(product_kernel(id, of_right)); }
+    for (std::size_t i = 1; i < group.size(); ++i) {
+      if (!is_frozen(f_.op(group[i]))) { add_weight_sum(f_.op(group[i]), group[i]); }
+    }
     if (has_input_kernel_) { out_.backward_input.push_back(product_kernel(id, of_left)); }
   }
 

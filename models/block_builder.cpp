@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "models/adapters.hpp"
 #include "models/stored_format.hpp"
 
 namespace tsim::models {
@@ -18,6 +19,34 @@ Operand quantised(BlockBuilder& b, const Linear& linear) {
       b, {linear.name + ".cast", OpKind::cast, linear.part, kScaleAndClamp}, linear.input.tensor);
   b.graph.tensors[at(copy)].dtype = DType::fp8;
   return {copy, linear.input.shape};
+}
+
+TensorId add_product(BlockBuilder& b, const Linear& linear) {
+  const std::string weight_name = linear.weight.empty() ? linear.name + ".weight" : linear.weight;
+  const Shape matrix = joined(linear.reduced, linear.features);
+  const TensorId weight = b.weight(weight_name, joined(linear.groups, matrix));
+  const bool in_fp8 =
+      b.options.compute == DType::fp8 && linear.part != Part::head && !linear.adapter;
+  if (in_fp8) { b.graph.tensors[at(weight)].dtype = DType::fp8; }
+  const Operand input = in_fp8 ? quantised(b, linear) : linear.input;
+  const Shape rows = joined(linear.groups, linear.rows);
+  const Shape out_shape = joined(rows, linear.features);
+  const std::string out_name = linear.bias ? linear.name + ".product" : linear.name;
+  const TensorId out = b.activation(out_name, out_shape);
+  b.add({.name = linear.name,
+         .kind = linear.groups.empty() ? OpKind::matmul : OpKind::grouped_matmul,
+         .cls = OpClass::contraction,
+         .part = linear.part,
+         .space = joined(out_shape, linear.reduced),
+         .reduced = static_cast<int>(linear.reduced.size()),
+         .flops_per_point = 2 * linear.counted,
+         .executed = 1 / linear.counted,
+         .inputs = {input},
+         .weights = {b.whole(weight)},
+         .outputs = {b.whole(out)},
+         .saved = {input.tensor},
+         .input_needs_gradient = linear.input_needs_gradient});
+  return out;
 }
 
 }  // namespace
@@ -57,32 +86,12 @@ void BlockBuilder::add(Op op) {
 }
 
 TensorId add_linear(BlockBuilder& b, const Linear& linear) {
-  const std::string weight_name = linear.weight.empty() ? linear.name + ".weight" : linear.weight;
-  const Shape matrix = joined(linear.reduced, linear.features);
-  const TensorId weight = b.weight(weight_name, joined(linear.groups, matrix));
-  const bool in_fp8 = b.options.compute == DType::fp8 && linear.part != Part::head;
-  if (in_fp8) { b.graph.tensors[at(weight)].dtype = DType::fp8; }
-  const Operand input = in_fp8 ? quantised(b, linear) : linear.input;
-  const Shape rows = joined(linear.groups, linear.rows);
-  const Shape out_shape = joined(rows, linear.features);
-  const std::string out_name = linear.bias ? linear.name + ".product" : linear.name;
-  const TensorId out = b.activation(out_name, out_shape);
-  b.add({.name = linear.name,
-         .kind = linear.groups.empty() ? OpKind::matmul : OpKind::grouped_matmul,
-         .cls = OpClass::contraction,
-         .part = linear.part,
-         .space = joined(out_shape, linear.reduced),
-         .reduced = static_cast<int>(linear.reduced.size()),
-         .flops_per_point = 2 * linear.counted,
-         .executed = 1 / linear.counted,
-         .inputs = {input},
-         .weights = {b.whole(weight)},
-         .outputs = {b.whole(out)},
-         .saved = {input.tensor},
-         .input_needs_gradient = linear.input_needs_gradient});
-  if (!linear.bias) { return out; }
-  const TensorId vector = b.weight(linear.name + ".bias", joined(linear.groups, linear.features));
-  return add_bias(b, linear.name + "_bias", linear.part, out, b.whole(vector));
+  TensorId y = add_product(b, linear);
+  if (linear.bias) {
+    const TensorId vector = b.weight(linear.name + ".bias", joined(linear.groups, linear.features));
+    y = add_bias(b, linear.name + "_bias", linear.part, y, b.whole(vector));
+  }
+  return has_adapter(b.config, linear) ? add_adapter(b, linear, y) : y;
 }
 
 TensorId add_bias(BlockBuilder& b, const std::string& name, Part part, TensorId x, Operand row) {

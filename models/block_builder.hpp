@@ -48,9 +48,10 @@ struct Linear {
   std::string weight{};  // its name, `name`.weight if empty
   bool input_needs_gradient = true;
   Shape groups{};
-  double counted = 1;  // points that model FLOPs count for each one that is there
+  double counted = 1;    // points that model FLOPs count for each one that is there
+  bool adapter = false;  // of an adapter itself: in the wider format, and has none
 };
-/// The product, and the bias as an operator of its own.
+/// The product, the bias as an operator of its own, and the adapter if the model has one there.
 TensorId add_linear(BlockBuilder& b, const Linear& linear);
 
 /// y = x + a trained vector; `row` is the part of the table `weight` that is added.

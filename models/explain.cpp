@@ -120,8 +120,10 @@ Explanation explain(const Model& model, Fusion fusion) {
                               ClassShare{.cls = OpClass::normalization},
                               ClassShare{.cls = OpClass::elementwise}},
                   .parameters = parameters(model.config),
+                  .trained_parameters = trained_parameters(model.config),
                   .active_parameters = active_parameters(model.config),
                   .model_flops = forward_model_flops(model),
+                  .training_flops = training_model_flops(model),
                   .saved = {}};
   std::set<std::string> seen_tied;
   for (const Block& block : model.blocks) {

@@ -46,8 +46,10 @@ struct Explanation {
   std::vector<BlockRow> blocks;
   std::array<ClassShare, 3> classes;  // in the order of OpClass
   std::int64_t parameters = 0;
+  std::int64_t trained_parameters = 0;
   std::int64_t active_parameters = 0;  // that one token meets
   Flops model_flops;                   // forward, contractions only
+  Flops training_flops;                // of a training step, the same
   Bytes saved;                         // by all blocks, for one micro-batch
 };
 

@@ -58,12 +58,12 @@ struct BlockKernels {
 std::vector<std::vector<OpId>> fuse(const OpGraph& graph, Fusion fusion);
 
 /// Kernels of `graph`. The backward of a contraction is two contractions of the same size (one when
-/// the input needs no gradient; one of 2.5 times the FLOPs for a flash attention); of any other
-/// group one kernel that reads the output's gradient and what was saved and writes the input's
-/// gradient. A residual and a bias hand the gradient on; a bias's or table's own gradient is a sum
-/// over tokens, and where several kernels read a tensor their gradients are added up, or joined
-/// where they read slices of it: kernels of their own ("x.weight_gradient", "x.gradient_sum",
-/// "x.gradient_join") unless `fusion` is full.
+/// the input needs no gradient or the weight is frozen; one of 2.5 times the FLOPs for a flash
+/// attention); of any other group one kernel that reads the output's gradient and what was saved
+/// and writes the input's gradient. A residual and a bias hand the gradient on; a bias's or table's
+/// own gradient is a sum over tokens, and where several kernels read a tensor their gradients are
+/// added up, or joined where they read slices of it: kernels of their own ("x.weight_gradient",
+/// "x.gradient_sum", "x.gradient_join") unless `fusion` is full.
 /// A kernel's bytes are the operands of its operators, without the tensors that stay inside it.
 BlockKernels kernels(const OpGraph& graph, Fusion fusion);
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "models/block_builder.hpp"
+#include "models/adapters.hpp"
 
 namespace tsim::models {
 namespace {
@@ -61,6 +61,7 @@ class ModelBuilder {
   void add(BlockKind kind, std::string name, int count, OpGraph graph) {
     if (count == 0) { return; }
     const bool layer = kind == BlockKind::layer || kind == BlockKind::decoder_layer;
+    if (model_.config.lora.rank > 0) { graph = freeze(std::move(graph)); }
     if (layer) { graph = keep_in_formats(std::move(graph), model_.options.kept); }
     model_.blocks.push_back({kind, std::move(name), count, std::move(graph)});
   }
@@ -154,12 +155,18 @@ bool is_moe_layer(const MoeConfig& moe, int i) {
   return i >= moe.first_dense && (i - moe.first_dense) % std::max(1, moe.every) == moe.offset;
 }
 
-/// Whether the vocabulary's table appears in `graph`, and its elements.
+bool is_word_table(const Tensor& t) { return t.role == Role::weight && t.name == "embedding.word"; }
+
+/// Elements of the vocabulary's table if it appears in `graph`.
 std::int64_t word_table(const OpGraph& graph) {
-  const auto it = std::find_if(graph.tensors.begin(), graph.tensors.end(), [](const Tensor& t) {
-    return t.role == Role::weight && t.name == "embedding.word";
-  });
+  const auto it = std::find_if(graph.tensors.begin(), graph.tensors.end(), is_word_table);
   return it == graph.tensors.end() ? 0 : elements(it->shape);
+}
+
+/// Whether the operator is a product with a weight that is not trained.
+bool is_frozen_product(const OpGraph& graph, const Op& op) {
+  return is_weight_product(op.kind) &&
+         graph.tensors[static_cast<std::size_t>(op.weights.front().tensor)].frozen;
 }
 
 }  // namespace
@@ -210,6 +217,15 @@ std::int64_t parameters(const ModelConfig& config) {
   return sum + words;
 }
 
+std::int64_t trained_parameters(const ModelConfig& config) {
+  if (config.lora.rank == 0) { return parameters(config); }
+  std::int64_t sum = 0;  // tied weights are none of them
+  for (const Block& block : build_model(config, {}).blocks) {
+    sum += block.count * trained_parameters(block.graph);
+  }
+  return sum;
+}
+
 std::int64_t active_parameters(const ModelConfig& config) {
   std::int64_t idle = 0;
   for (const Block& block : build_model(config, {}).blocks) {
@@ -229,6 +245,16 @@ Flops forward_model_flops(const Model& model) {
     }
   }
   return sum;
+}
+
+Flops training_model_flops(const Model& model) {
+  Flops spared;
+  for (const Block& block : model.blocks) {
+    for (const Op& op : block.graph.ops) {
+      if (is_frozen_product(block.graph, op)) { spared += block.count * model_flops(op); }
+    }
+  }
+  return 3.0 * forward_model_flops(model) - spared;
 }
 
 std::int64_t tokens_per_sample(const Model& model) {

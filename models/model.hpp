@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/kept_format.hpp"
+#include "models/lora_config.hpp"
 #include "models/moe_config.hpp"
 #include "models/op_graph.hpp"
 
@@ -75,8 +76,9 @@ struct ModelConfig {
   double attention_dropout = 0.0;        // the same, on the attention's probabilities
   MoeConfig moe = {};                    // mixture of experts
   LatentAttention latent = {};           // DeepSeek's attention; head_dim is then nope + rope
-  int mtp_layers = 0;  // multi-token prediction modules [arXiv:2412.19437, sec. 2.2]
-  std::string source;  // where the dimensions come from
+  int mtp_layers = 0;    // multi-token prediction modules [arXiv:2412.19437, sec. 2.2]
+  LoraConfig lora = {};  // low-rank adapters
+  std::string source;    // where the dimensions come from
   bool operator==(const ModelConfig&) const = default;
 };
 
@@ -129,8 +131,10 @@ struct Model {
 /// options.sequence >= 1 or 0.
 Model build_model(const ModelConfig& config, const BuildOptions& options);
 
-/// Trained parameters of the whole model, tied weights once.
+/// Parameters of the whole model, tied weights once, and those of them that are trained: all unless
+/// there are adapters.
 std::int64_t parameters(const ModelConfig& config);
+std::int64_t trained_parameters(const ModelConfig& config);
 
 /// Those that one token meets: of the routed experts top_k.
 std::int64_t active_parameters(const ModelConfig& config);
@@ -139,9 +143,13 @@ std::int64_t active_parameters(const ModelConfig& config);
 std::vector<std::int64_t> layer_experts(const ModelConfig& config);
 
 /// FLOPs of one forward pass of one micro-batch, contractions only, as papers count them
-/// [arXiv:2104.04473, eq. 3]; a training step is three times that. Of routed experts, the rows that
-/// tokens x top_k give, whatever a capacity pads or drops.
+/// [arXiv:2104.04473, eq. 3]. Of routed experts, the rows that tokens x top_k give, whatever a
+/// capacity pads or drops.
 Flops forward_model_flops(const Model& model);
+
+/// Of a training step of one micro-batch: three times the forward's, twice for the products of a
+/// frozen weight, whose gradient is not made.
+Flops training_model_flops(const Model& model);
 
 /// Tokens that a vision model's image becomes: its patches, and a class token unless it has stages.
 std::int64_t image_tokens(const ModelConfig& config);

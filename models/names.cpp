@@ -24,11 +24,11 @@ std::string_view word(const std::array<std::string_view, N>& words, Enum value) 
 
 std::string_view name_of(Axis axis) {
   static constexpr std::array kWords{
-      "batch"sv,  "sequence"sv,  "key_sequence"sv, "hidden"sv,     "qkv"sv,
-      "heads"sv,  "kv_heads"sv,  "head_dim"sv,     "ffn"sv,        "gate_ffn"sv,
-      "vocab"sv,  "positions"sv, "types"sv,        "patch"sv,      "classes"sv,
-      "pooled"sv, "expert"sv,    "slots"sv,        "expert_ffn"sv, "gate_expert_ffn"sv,
-      "routes"sv, "q_rank"sv,    "kv_rank"sv};
+      "batch"sv,  "sequence"sv,  "key_sequence"sv, "hidden"sv,      "qkv"sv,
+      "heads"sv,  "kv_heads"sv,  "head_dim"sv,     "ffn"sv,         "gate_ffn"sv,
+      "vocab"sv,  "positions"sv, "types"sv,        "patch"sv,       "classes"sv,
+      "pooled"sv, "expert"sv,    "slots"sv,        "expert_ffn"sv,  "gate_expert_ffn"sv,
+      "routes"sv, "q_rank"sv,    "kv_rank"sv,      "adapter_rank"sv};
   return word(kWords, axis);
 }
 

@@ -117,6 +117,14 @@ std::int64_t parameters(const OpGraph& graph) {
   return sum;
 }
 
+std::int64_t trained_parameters(const OpGraph& graph) {
+  std::int64_t sum = 0;
+  for (const Tensor& t : graph.tensors) {
+    if (t.role == Role::weight && !t.frozen) { sum += elements(t.shape); }
+  }
+  return sum;
+}
+
 std::vector<TensorId> saved_tensors(const OpGraph& graph) {
   std::set<TensorId> saved;
   for (const Op& op : graph.ops) { saved.insert(op.saved.begin(), op.saved.end()); }

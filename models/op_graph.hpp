@@ -19,7 +19,8 @@ namespace tsim::models {
 /// gate_ffn = ffn columns of a fused gated projection (2 ffn). patch = elements of one patch.
 /// expert = routed experts that a rank holds, slots = rows of one expert, expert_ffn and
 /// gate_expert_ffn = its columns, routes = outputs of a router (all experts, or the chosen ones):
-/// never split. q_rank, kv_rank = columns of low-rank projections: never split.
+/// never split. q_rank, kv_rank = columns of low-rank projections, adapter_rank = those of a
+/// low-rank adapter: never split.
 enum class Axis : std::uint8_t {
   batch,
   sequence,
@@ -43,7 +44,8 @@ enum class Axis : std::uint8_t {
   gate_expert_ffn,
   routes,
   q_rank,
-  kv_rank
+  kv_rank,
+  adapter_rank
 };
 std::string_view name_of(Axis axis);
 
@@ -129,6 +131,8 @@ struct Tensor {
   DType dtype = DType::fp16;
   Role role = Role::activation;
   OpId producer = kNoOp;  // kNoOp: an input of the block, or a weight
+  /// A weight that is not trained, or an activation made of such alone: it has no gradient.
+  bool frozen = false;
   bool operator==(const Tensor&) const = default;
 };
 /// Bytes of the whole tensor.
@@ -156,7 +160,7 @@ struct Op {
   /// FLOPs count all points, as papers do.
   double executed = 1.0;
   std::vector<Operand> inputs{};   // activations, masks, statistics, indices
-  std::vector<Operand> weights{};  // trained tensors
+  std::vector<Operand> weights{};  // trained tensors, unless they are frozen
   std::vector<Operand> outputs{};
   std::vector<TensorId> saved{};     // inputs or outputs that the backward needs
   bool input_needs_gradient = true;  // false for a lookup of indices or of pixels
@@ -186,8 +190,9 @@ std::vector<OpId> consumers(const OpGraph& graph, OpId op);
 /// std::logic_error naming an operator on a cycle (a programming error in a model family).
 OpGraph topologically_sorted(OpGraph graph);
 
-/// Trained elements of the block.
+/// Elements of the block's weights, and of those that are trained.
 std::int64_t parameters(const OpGraph& graph);
+std::int64_t trained_parameters(const OpGraph& graph);
 
 /// Distinct tensors kept for the backward, each once, and their bytes. A decoder layer's `memory`
 /// is not among them: all layers share it, and the decoder embedding that hands it on lists it.

@@ -1,6 +1,7 @@
 // What a model's dimensions cannot be.
 #include <utility>
 
+#include "models/lora_problems.hpp"
 #include "models/moe_problems.hpp"
 
 namespace tsim::models {
@@ -179,7 +180,7 @@ std::vector<ConfigProblem> problems(const ModelConfig& config) {
   std::vector<ConfigProblem> all = Checker(config).check();
   const std::vector<ConfigProblem> more = expert_problems(config);
   all.insert(all.end(), more.begin(), more.end());
-  return all;
+  return all.empty() ? lora_problems(config) : all;
 }
 
 }  // namespace tsim::models

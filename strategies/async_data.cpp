@@ -56,7 +56,7 @@ class AsyncBuilder {
 
   void make_ranks() {
     const StagePlan& plan = build_.stages.front();
-    const StateBytes states = state_bytes(plan.elements, strategy_, plan.whole, plan.shapes);
+    const StateBytes states = states_of(plan, strategy_);
     const auto servers = static_cast<std::int64_t>(servers_.size());
     const Weights part = share_of({plan.elements, plan.shapes}, servers);
     // A server keeps the parameters that it hands out, and sums of gradients.

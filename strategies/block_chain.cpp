@@ -125,6 +125,7 @@ std::vector<LayerMemory> layer_memory(const Chain& chain) {
     memory.whole += plan.weights.small;
     add(memory.shapes, plan.shapes);
     add(memory.experts, plan.experts);
+    add(memory.frozen, plan.frozen);
     add(memory.shapes, {.products = {}, .tables = plan.word_embedding});
     memory.activations += plan.activations + plan.logits;
     memory.workspace =

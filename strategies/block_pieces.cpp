@@ -85,6 +85,7 @@ void add_gradients(const PieceContext& c, OpId op, Piece& piece) {
   const OpGraph& graph = c.block.graph;
   for (const models::Operand& w : op_at(graph, op).weights) {
     const models::Tensor& tensor = graph.tensors[static_cast<std::size_t>(w.tensor)];
+    if (tensor.frozen) { continue; }
     const bool apart = c.experts_apart && is_of_experts(tensor);
     (is_word_embedding(graph, w.tensor) ? piece.embedding_gradients
      : apart                            ? piece.expert_gradients
@@ -144,12 +145,15 @@ void add_input_grads(const GradientKernels& kernels, const PieceContext& c, cons
   const bool panels =
       std::any_of(kernels.inputs.begin(), kernels.inputs.end(),
                   [&](const Kernel* k) { return panels_of(c.block.input_panels, *k) != nullptr; });
-  // An operator's backward is twice its forward: half for the weights, or all for the inputs.
+  // An operator's backward is twice its forward: half for the weights (if they are trained), or all
+  // for the inputs.
   const auto products =
       std::count_if(kernels.inputs.begin(), kernels.inputs.end(),
                     [](const Kernel* k) { return k->cls == models::OpClass::contraction; });
-  const double share =
-      (kernels.weights.empty() ? 2.0 : 1.0) / std::max(1.0, static_cast<double>(products));
+  const bool by_weight = std::ranges::any_of(
+      kernels.inputs, [](const Kernel* k) { return models::is_weight_product(k->kind); });
+  const double share = (kernels.weights.empty() && !by_weight ? 2.0 : 1.0) /
+                       std::max(1.0, static_cast<double>(products));
   for (std::size_t i = 0; i < kernels.inputs.size(); ++i) {
     const Kernel& k = *kernels.inputs[i];
     KernelComms comms{.before = {}, .after = {}, .panels = panels_of(c.block.input_panels, k)};

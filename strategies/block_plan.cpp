@@ -19,7 +19,7 @@ BlockWeights block_weights(const PieceContext& c, std::int64_t persistence) {
   const OpGraph& graph = c.block.graph;
   BlockWeights weights;
   for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
-    if (graph.tensors[i].role != models::Role::weight) { continue; }
+    if (graph.tensors[i].role != models::Role::weight || graph.tensors[i].frozen) { continue; }
     const std::int64_t elements = models::elements(graph.tensors[i].shape);
     if (is_word_embedding(graph, static_cast<models::TensorId>(i))) {
       weights.embedding += elements;
@@ -34,6 +34,30 @@ BlockWeights block_weights(const PieceContext& c, std::int64_t persistence) {
     if (elements < persistence) { weights.small += elements; }
   }
   return weights;
+}
+
+FrozenWeights frozen_weights(const PieceContext& c, std::int64_t persistence) {
+  FrozenWeights frozen;
+  for (std::size_t i = 0; i < c.block.graph.tensors.size(); ++i) {
+    const models::Tensor& tensor = c.block.graph.tensors[i];
+    if (tensor.role != models::Role::weight || !tensor.frozen) { continue; }
+    const std::int64_t elements = models::elements(tensor.shape);
+    if (is_word_embedding(c.block.graph, static_cast<models::TensorId>(i))) {
+      frozen.embedding += elements;
+      continue;
+    }
+    frozen.elements += elements;
+    ++frozen.tensors;
+    const bool apart = c.experts_apart && is_of_experts(tensor);
+    if (apart) { frozen.experts.elements += elements; }
+    if (!apart && elements < persistence) { frozen.whole += elements; }
+  }
+  const WeightClass dense = c.experts_apart ? WeightClass::dense : WeightClass::all;
+  frozen.shapes = weight_shapes(c.block.graph, dense, true);
+  if (c.experts_apart) {
+    frozen.experts.shapes = weight_shapes(c.block.graph, WeightClass::experts, true);
+  }
+  return frozen;
 }
 
 /// The parts of a layer's input that its tensor ranks keep are put together again.
@@ -64,7 +88,7 @@ std::vector<Piece> accumulation(const OpGraph& graph, const Precision& precision
   Piece piece;
   piece.phase = phase;
   for (const models::Tensor& tensor : graph.tensors) {
-    if (tensor.role != models::Role::weight) { continue; }
+    if (tensor.role != models::Role::weight || tensor.frozen) { continue; }
     const std::int64_t moved = size_of(kept_weights(precision)) + 2 * size_of(precision.gradient);
     const Bytes bytes = models::elements(tensor.shape) * Bytes{moved};
     piece.on_device +=
@@ -95,6 +119,7 @@ void gather_sequence(const models::Block& block, int tensor, BlockPlan& plan) {
     begin(plan.forward, Phase::forward);
     return;
   }
+  if (plan.backward.empty()) { return; }  // nothing in it is trained
   begin(plan.backward, Phase::backward);
   begin(plan.input_grad, Phase::input_grad);
 }
@@ -169,6 +194,7 @@ BlockPlan plan_block(const models::Block& block, const TensorSplit& split, const
     plan.weight_grad_added = joined(plan.weight_grad, added(Phase::weight_grad));
   }
   plan.weights = block_weights(context, strategy.zero.persistence);
+  plan.frozen = frozen_weights(context, strategy.zero.persistence);
   const bool apart = spreads_experts(strategy);
   plan.shapes = weight_shapes(graph, apart ? WeightClass::dense : WeightClass::all);
   if (apart) { plan.experts = {plan.weights.experts, weight_shapes(graph, WeightClass::experts)}; }

@@ -15,7 +15,7 @@
 
 namespace tsim::strategies {
 
-/// Weights of a block on one rank.
+/// Trained weights of a block on one rank.
 struct BlockWeights {
   std::int64_t own = 0;        // elements, without the tied word embedding
   std::int64_t embedding = 0;  // elements of "embedding.word", which embedding and tied head share
@@ -43,7 +43,8 @@ struct BlockPlan {
   Bytes output;              // the activation that leaves it
   Bytes memory;              // an encoder's output that it reads besides
   BlockWeights weights;
-  WeightShapes shapes;  // of these, without the word embedding and such experts
+  FrozenWeights frozen;
+  WeightShapes shapes;  // of the trained ones, without the word embedding and such experts
   ExpertWeights experts;
   std::vector<Matrix> word_embedding;  // if there is one
   std::vector<SharedGradients> shared;

@@ -20,9 +20,18 @@ constexpr int kGatherLaunches = 3;
 constexpr int kSendLaunches = 2;
 constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
 
-std::int64_t sharded_elements(const BlockPlan& plan) {
+/// Of the trained weights, and at ZeRO stage 3 of the others.
+std::int64_t sharded_elements(const BlockPlan& plan, const Strategy& s) {
   const BlockWeights& w = plan.weights;
-  return w.own + w.embedding - w.small - w.experts;
+  const FrozenWeights& f = plan.frozen;
+  const std::int64_t trained = w.own + w.embedding - w.small - w.experts;
+  const std::int64_t frozen = f.elements + f.embedding - f.whole - f.experts.elements;
+  return trained + (s.zero.stage == 3 ? frozen : 0);
+}
+
+/// Whether nothing of the block is trained or hands a gradient on.
+bool has_no_backward(const BlockPlan& plan) {
+  return plan.backward.empty() && plan.weights.own + plan.weights.embedding == 0;
 }
 
 /// One of a block's lists of pieces.
@@ -141,7 +150,9 @@ class ProgramsOf {
     const ChunkBlock& block = blocks_[i];
     const std::span<const Piece> all = block.plan->*pieces;
     const auto parts = static_cast<std::size_t>(s_.tiling);
-    const auto elements = sharded_elements(*block.plan);
+    const bool idle = pieces != &BlockPlan::forward && has_no_backward(*block.plan);
+    const auto elements = idle ? 0 : sharded_elements(*block.plan, s_);
+    const int frozen = block.plan->frozen.tensors;
     for (std::size_t part = 0; part < parts; ++part) {
       const std::size_t from = all.size() * part / parts;
       const std::size_t to = all.size() * (part + 1) / parts;
@@ -150,7 +161,8 @@ class ProgramsOf {
       };
       list.push_back({all.subspan(from, to - from), cut(part + 1) - cut(part),
                       !block.completes_embedding, part == 0 ? block.elsewhere : Bytes{},
-                      static_cast<int>(i) + 1, part == 0 ? block.plan->weights.tensors : 0});
+                      static_cast<int>(i) + 1, part == 0 ? block.plan->weights.tensors + frozen : 0,
+                      part == 0 ? frozen : 0});
     }
   }
   std::vector<WovenBlock> in_order(Pieces pieces) const {

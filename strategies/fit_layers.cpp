@@ -39,14 +39,16 @@ Fits fits_in_memory(std::vector<LayerMemory> layers, const Strategy& strategy,
       sum.whole += layer.whole;
       add(sum.shapes, layer.shapes);
       add(sum.experts, layer.experts);
+      add(sum.frozen, layer.frozen);
       sum.activations += layer.activations;
       sum.workspace = std::max(sum.workspace, layer.workspace);
     }
     const auto stage = static_cast<std::size_t>(part);
-    const StateBytes states =
-        states_on_device(state_bytes(sum.elements, strategy, sum.whole, sum.shapes, sum.experts),
-                         strategy, sum.whole);
-    const Bytes weights = weight_versions(strategy, part) * states.parameters;
+    const StateBytes all =
+        with_frozen(state_bytes(sum.elements, strategy, sum.whole, sum.shapes, sum.experts),
+                    sum.frozen, strategy);
+    const StateBytes states = states_on_device(all, strategy, sum.whole + sum.frozen.whole);
+    const Bytes weights = parameters_in(states, weight_versions(strategy, part));
     const Bytes needed = weights + states.gradients + states.optimizer + sum.workspace +
                          in_flight[stage] * sum.activations;
     return needed <= capacity[stage];

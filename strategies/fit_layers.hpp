@@ -16,6 +16,7 @@ struct LayerMemory {
   std::int64_t whole = 0;  // of these, kept on every rank whatever is sharded
   WeightShapes shapes;
   ExpertWeights experts;  // of the elements
+  FrozenWeights frozen;   // besides
   Bytes activations;      // of one micro-batch, the loss's included
   Bytes workspace;        // of a phase
 };

@@ -124,8 +124,7 @@ struct Fixed {
 Fixed fixed_part(const StagePlan& stage, const std::vector<int>& in_flight,
                  const std::vector<LayerChoices>& layers, const FitInput& in) {
   const Strategy& s = in.build.strategy;
-  const StateBytes states = states_on_device(
-      state_bytes(stage.elements, s, stage.whole, stage.shapes, stage.experts), s, stage.whole);
+  const StateBytes states = states_on_device(states_of(stage, s), s, whole_elements(stage));
   Fixed fixed{states.parameters + states.gradients + states.optimizer + in.device.reserved, {}};
   Bytes messages;
   for (std::size_t c = 0; c < stage.chunks.size(); ++c) {

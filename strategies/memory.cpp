@@ -29,10 +29,27 @@ StateBytes bytes_of(const Weights& held, std::int64_t whole, const Strategy& str
   const std::int64_t summed = whole_gradients ? elements : part(elements, shards);
   return {.parameters = kept * weight + Bytes{part(copies.value, zero.stage == 3 ? shards : 1)},
           .gradients = summed * Bytes{gradient_size(precision)},
-          .optimizer = optimizer_bytes(held, strategy)};
+          .optimizer = optimizer_bytes(held, strategy),
+          .frozen = {}};
+}
+
+Bytes frozen_bytes(const FrozenWeights& frozen, const Strategy& strategy) {
+  const Weights dense{.elements = frozen.elements - frozen.experts.elements + frozen.embedding,
+                      .shapes = frozen.shapes,
+                      .shards = state_shards(strategy)};
+  const Bytes bytes = bytes_of(dense, frozen.whole, strategy).parameters;
+  if (frozen.experts.elements == 0) { return bytes; }
+  const Weights experts{.elements = frozen.experts.elements,
+                        .shapes = frozen.experts.shapes,
+                        .shards = expert_state_shards(strategy)};
+  return bytes + bytes_of(experts, 0, strategy).parameters;
 }
 
 }  // namespace
+
+Bytes parameters_in(const StateBytes& states, int versions) {
+  return versions * (states.parameters - states.frozen) + states.frozen;
+}
 
 int expert_state_shards(const Strategy& s) { return s.zero.stage == 0 ? 1 : expert_holders(s); }
 
@@ -62,6 +79,14 @@ StateBytes state_bytes(std::int64_t elements, const Strategy& strategy, std::int
   bytes.gradients += more.gradients;
   bytes.optimizer += more.optimizer;
   return bytes;
+}
+
+StateBytes with_frozen(StateBytes states, const FrozenWeights& frozen, const Strategy& strategy) {
+  if (frozen.elements + frozen.embedding == 0) { return states; }
+  const Bytes bytes = frozen_bytes(frozen, strategy);
+  states.frozen += bytes;
+  states.parameters += bytes;
+  return states;
 }
 
 double closed_form_activations(const ActivationShape& a) {

@@ -21,7 +21,10 @@ StateSizes state_sizes(const Precision& precision, Optimizer optimizer);
 
 struct StateBytes {
   Bytes parameters, gradients, optimizer;
+  Bytes frozen;  // of the parameters, those that no step changes
 };
+/// Parameters where `versions` of those that are trained are kept.
+Bytes parameters_in(const StateBytes& states, int versions);
 
 /// Ranks that share one copy of the optimizer's states: 1 at ZeRO stage 0, the shard group or all
 /// replicas (of both halves of a bidirectional pipeline) otherwise.
@@ -38,6 +41,9 @@ int expert_state_shards(const Strategy& strategy);
 /// the others'.
 StateBytes state_bytes(std::int64_t elements, const Strategy& strategy, std::int64_t whole = 0,
                        const WeightShapes& shapes = {}, const ExpertWeights& experts = {});
+
+/// The same beside weights that are parameters alone, sharded like the others.
+StateBytes with_frozen(StateBytes states, const FrozenWeights& frozen, const Strategy& strategy);
 
 /// Layer activations in bytes of one pipeline's first stage by the published closed form, 16 bit,
 /// dropout on, scores kept unless recomputed: s b h L (10 + 24/t + 5as/(ht)), over t all of it with

@@ -72,6 +72,7 @@ StateBytes states_on_device(const StateBytes& all, const Strategy& s, std::int64
   }
   if (s.offload.parameters != StatesAt::device) {
     here.parameters = whole * Bytes{size_of(kept_weights(s.precision))};
+    here.frozen = {};
   }
   return here;
 }

@@ -22,12 +22,20 @@ std::int64_t own(std::int64_t whole, const Weights& weights) {
 Bytes scale_bytes(const Weights& weights, const Precision& p) {
   std::int64_t scales = 0;
   for (const Matrix& m : weights.shapes.products) {
+    if (m.wide) { continue; }
     const std::int64_t blocks =
         p.scale_block == 0 ? 0
                            : ceil_div(m.rows, p.scale_block) * ceil_div(m.columns, p.scale_block);
     scales += m.count * (p.scale_block == 0 ? 3 * (kAmaxHistory + 2) : p.fp8_copies * blocks);
   }
   return scales * kScale;
+}
+
+/// Elements of the products' weights that have copies in fp8.
+std::int64_t narrow_elements(const WeightShapes& shapes) {
+  std::int64_t sum = 0;
+  for (const Matrix& m : shapes.products) { sum += m.wide ? 0 : m.count * m.rows * m.columns; }
+  return sum;
 }
 
 Bytes moment_bytes(const Weights& weights, const Strategy& s) {
@@ -140,7 +148,7 @@ int gradient_size(const Precision& precision) {
 Bytes parameter_bytes(const Weights& weights, const Precision& precision) {
   const Bytes kept = weights.elements * Bytes{size_of(kept_weights(precision))};
   if (precision.compute != models::DType::fp8) { return kept; }
-  return kept + precision.fp8_copies * Bytes{elements(weights.shapes.products)} +
+  return kept + precision.fp8_copies * Bytes{narrow_elements(weights.shapes)} +
          scale_bytes(weights, precision);
 }
 
@@ -164,7 +172,7 @@ Bytes optimizer_traffic(const Weights& weights, const Strategy& s) {
   const int widened = p.master_weights && gradient_size(p) < kFull ? 2 * kFull : 0;
   const int narrowed = p.master_weights ? size_of(p.master) : 0;
   const bool copied = p.compute == models::DType::fp8 && p.fp8_copies > 0;
-  const Bytes copies = elements(weights.shapes.products) * Bytes{copied ? kept + p.fp8_copies : 0};
+  const Bytes copies = narrow_elements(weights.shapes) * Bytes{copied ? kept + p.fp8_copies : 0};
   return own_elements(weights) * Bytes{per_element + widened + narrowed} +
          2 * optimizer_bytes(weights, s) + copies;
 }

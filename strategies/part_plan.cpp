@@ -116,6 +116,7 @@ StagePlan plan_part(const PartBlocks& blocks, const PartForm& form, const Strate
     stage.elements += b.weights.own;
     stage.whole += b.weights.small;
     add(stage.shapes, b.shapes);
+    add(stage.frozen, b.frozen);
     if (b.weights.embedding > 0) { embedding_user = std::min(embedding_user, i); }
   }
   if (embedding_user < list.size()) {

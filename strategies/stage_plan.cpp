@@ -10,7 +10,6 @@
 #include "strategies/deal.hpp"
 #include "strategies/exchange.hpp"
 #include "strategies/fit_layers.hpp"
-#include "strategies/memory.hpp"
 #include "strategies/optimizers.hpp"
 #include "strategies/recompute.hpp"
 #include "strategies/schedule.hpp"
@@ -181,6 +180,7 @@ StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const S
       stage.elements += chain.plan_of(u).weights.own;
       add(stage.shapes, chain.plan_of(u).shapes);
       add(stage.experts, chain.plan_of(u).experts);
+      add(stage.frozen, chain.plan_of(u).frozen);
       stage.whole += chain.plan_of(u).weights.small;
       for (const SharedGradients& s : chain.plan_of(u).shared) {
         add_shared(stage.shared, s.ranks, s.elements);
@@ -197,6 +197,14 @@ StagePlan plan_stage(const Chain& chain, const std::vector<int>& bounds, const S
 }
 
 }  // namespace
+
+StateBytes states_of(const StagePlan& stage, const Strategy& strategy) {
+  return with_frozen(
+      state_bytes(stage.elements, strategy, stage.whole, stage.shapes, stage.experts), stage.frozen,
+      strategy);
+}
+
+std::int64_t whole_elements(const StagePlan& stage) { return stage.whole + stage.frozen.whole; }
 
 std::vector<int> deal_layers(const models::Model& model, const Strategy& strategy,
                              const cost::Device& device) {

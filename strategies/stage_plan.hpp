@@ -7,6 +7,7 @@
 
 #include "cost/device.hpp"
 #include "models/model.hpp"
+#include "strategies/memory.hpp"
 #include "strategies/program.hpp"
 #include "strategies/strategy.hpp"
 #include "strategies/tensor/sharded_block.hpp"
@@ -49,7 +50,13 @@ struct StagePlan {
   std::vector<SharedGradients> shared;  // added up over parts of the tensor group before that
   WeightShapes shapes;                  // of the trained elements but `experts`
   ExpertWeights experts;                // of the trained elements, spread otherwise
+  FrozenWeights frozen;                 // what is not trained
 };
+
+/// What a rank of the stage keeps of its weights' states, wherever it is.
+StateBytes states_of(const StagePlan& stage, const Strategy& strategy);
+/// Elements, trained or not, that every rank keeps although others are sharded.
+std::int64_t whole_elements(const StagePlan& stage);
 
 /// Layers of each of the consecutive parts of the model: without chunks, of each stage.
 /// even: the same number each (the layers divide); balanced: the largest compute time of a part is

@@ -145,9 +145,8 @@ void TaskBuilder::make_ranks() {
                      (input_.folded.tensor ? strategy_.tensor : 1);
   for (int stage = 0; stage < strategy_.pipeline; ++stage) {
     const StagePlan& plan = input_.stages[index(stage)];
-    const StateBytes states = states_on_device(
-        state_bytes(plan.elements, strategy_, plan.whole, plan.shapes, plan.experts), strategy_,
-        plan.whole);
+    const StateBytes states =
+        states_on_device(states_of(plan, strategy_), strategy_, whole_elements(plan));
     Bytes buffers;  // one message in, one out
     if (strategy_.pipeline > 1) {
       for (const ChunkPlan& chunk : plan.chunks) {
@@ -155,7 +154,7 @@ void TaskBuilder::make_ranks() {
       }
     }
     constexpr std::size_t kReserved = 2;
-    const Bytes parameters = weight_versions(strategy_, stage) * states.parameters;
+    const Bytes parameters = parameters_in(states, weight_versions(strategy_, stage));
     std::vector<MemoryChange> resident{{MemoryClass::parameters, parameters, {}},
                                        {MemoryClass::buffers, buffers, {}},
                                        {MemoryClass::reserved, {}, {}}};

@@ -83,9 +83,9 @@ class Weaver {
 
   /// Kernels that put the block's tensors where they belong, and their gradients in a bucket.
   int handling(std::size_t i) const {
-    const int each =
-        (is_here(i) ? 0 : plan_.gather_launches) + (plan_.flushes ? plan_.send_launches : 0);
-    return each * blocks_[i].tensors;
+    const WovenBlock& block = blocks_[i];
+    const int gathers = is_here(i) ? 0 : plan_.gather_launches * block.tensors;
+    return gathers + (plan_.flushes ? plan_.send_launches * (block.tensors - block.frozen) : 0);
   }
 
   void add_block(const WovenBlock& block, int launches) {

@@ -17,6 +17,7 @@ struct WovenBlock {
   Bytes elsewhere;              // activations that leave the device until its backward
   int number = 0;               // of the block in its chunk, from 1
   int tensors = 0;              // that its sharded parameters are
+  int frozen = 0;               // of the tensors, those that have no gradient
 };
 
 /// Activations that are copied out after a block's forward and back before its backward.

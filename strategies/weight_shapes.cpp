@@ -48,12 +48,13 @@ std::optional<Matrix> matrix_of(const Op& op, const Tensor& tensor) {
     }
   }
   return Matrix{.rows = elements_of(tensor.shape.begin(), summed),
-                .columns = elements_of(summed, tensor.shape.end())};
+                .columns = elements_of(summed, tensor.shape.end()),
+                .wide = models::has_axis(tensor.shape, models::Axis::adapter_rank)};
 }
 
 void add(std::vector<Matrix>& to, const Matrix& matrix) {
   const auto same = std::find_if(to.begin(), to.end(), [&](const Matrix& m) {
-    return m.rows == matrix.rows && m.columns == matrix.columns;
+    return m.rows == matrix.rows && m.columns == matrix.columns && m.wide == matrix.wide;
   });
   if (same == to.end()) {
     to.push_back(matrix);
@@ -82,12 +83,12 @@ bool is_of_experts(const Tensor& tensor) {
   return models::has_axis(tensor.shape, models::Axis::expert);
 }
 
-WeightShapes weight_shapes(const OpGraph& sharded, WeightClass cls) {
+WeightShapes weight_shapes(const OpGraph& sharded, WeightClass cls, bool frozen) {
   WeightShapes shapes;
   for (std::size_t i = 0; i < sharded.tensors.size(); ++i) {
     const Tensor& tensor = sharded.tensors[i];
     if (tensor.role != models::Role::weight || tensor.name == kWordEmbedding) { continue; }
-    if (!is_in(cls, tensor)) { continue; }
+    if (tensor.frozen != frozen || !is_in(cls, tensor)) { continue; }
     const Op* const op = reader_of(sharded, i);
     const auto matrix = op == nullptr ? std::nullopt : matrix_of(*op, tensor);
     if (!matrix) { continue; }
@@ -104,7 +105,8 @@ std::vector<Matrix> word_embedding(const OpGraph& sharded) {
   std::vector<Matrix> tables;
   for (std::size_t i = 0; i < sharded.tensors.size(); ++i) {
     const Tensor& tensor = sharded.tensors[i];
-    const Op* const op = tensor.name == kWordEmbedding ? reader_of(sharded, i) : nullptr;
+    const Op* const op =
+        tensor.name == kWordEmbedding && !tensor.frozen ? reader_of(sharded, i) : nullptr;
     if (op == nullptr) { continue; }
     if (const auto matrix = matrix_of(*op, tensor)) { add(tables, *matrix); }
   }
@@ -119,6 +121,15 @@ void add(WeightShapes& to, const WeightShapes& more) {
 void add(ExpertWeights& to, const ExpertWeights& more) {
   to.elements += more.elements;
   add(to.shapes, more.shapes);
+}
+
+void add(FrozenWeights& to, const FrozenWeights& more) {
+  to.elements += more.elements;
+  to.whole += more.whole;
+  to.embedding = std::max(to.embedding, more.embedding);
+  to.tensors += more.tensors;
+  add(to.shapes, more.shapes);
+  add(to.experts, more.experts);
 }
 
 std::int64_t elements(const std::vector<Matrix>& matrices) {

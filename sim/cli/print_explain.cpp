@@ -35,16 +35,23 @@ std::string active_text(const Explained& e) {
          std::to_string(moe.top_k) + " of " + std::to_string(moe.experts) + " experts)";
 }
 
+/// What low-rank adapters leave to be trained.
+std::string adapters_text(const Explained& e) {
+  if (e.config.lora.rank == 0) { return ""; }
+  return ", " + with_separators(e.explanation.trained_parameters) + " trained (adapters of rank " +
+         std::to_string(e.config.lora.rank) + ")";
+}
+
 void print_head(const Explained& e, std::ostream& out) {
   const models::BuildOptions& o = e.options;
   out << e.config.name << "\n\n"
       << "  parameters       " << with_separators(e.explanation.parameters) << active_text(e)
-      << "\n"
+      << adapters_text(e) << "\n"
       << "  micro-batch      " << o.micro_batch << " of " << e.tokens << " tokens, "
       << models::name_of(o.compute) << ", fusion " << models::name_of(e.fusion)
       << (o.flash_attention ? ", flash attention" : "") << (o.dropout ? "" : ", no dropout") << "\n"
       << "  model FLOPs      " << gflops(e.explanation.model_flops) << " GFLOP forward, "
-      << gflops(3 * e.explanation.model_flops) << " GFLOP a training step\n"
+      << gflops(e.explanation.training_flops) << " GFLOP a training step\n"
       << "  kept activations " << format(e.explanation.saved) << "\n";
   if (e.device) { out << "  device           " << e.device->description << "\n"; }
   if (!e.config.source.empty()) { out << "  source           " << e.config.source << "\n"; }

@@ -35,6 +35,7 @@ Json stages_json(const Report& r) {
                     {"communication_s", s.times.communication.value},
                     {"micro_batches_in_flight", s.in_flight},
                     {"peak_memory", memory_json(s.peak)}});
+    if (s.trained < s.parameters) { list.back()["trained_parameters_per_rank"] = s.trained; }
     if (s.fully + s.selectively > 0) {
       list.back()["recompute"] = {{"full", s.fully}, {"selective", s.selectively}};
     }
@@ -156,6 +157,7 @@ Json figures_json(const Answer& a) {
             {"model_flops", r.model_flops.value},
             {"hardware_flops", r.hardware_flops.value},
             {"model_tflops_per_s_per_device", r.model_tflops_per_device}};
+  if (s.model.lora.rank > 0) { json["trained_parameters"] = trained_parameters(s.model); }
   json["mfu"] = r.has_peak ? Json(r.mfu) : Json(nullptr);
   json["hfu"] = r.has_peak ? Json(r.hfu) : Json(nullptr);
   json["busy_fraction"] = r.busy_fraction;

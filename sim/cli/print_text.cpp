@@ -67,6 +67,13 @@ std::string layout_text(const Scenario& s) {
   return text;
 }
 
+/// What low-rank adapters leave to be trained.
+std::string adapters_text(const models::ModelConfig& m) {
+  if (m.lora.rank == 0) { return ""; }
+  return ", " + with_separators(models::trained_parameters(m)) + " trained (adapters of rank " +
+         std::to_string(m.lora.rank) + ")";
+}
+
 /// Tokens of the slices that samples are cut into.
 std::string slices_text(const Report& r) {
   if (r.slice_tokens.empty()) { return ""; }
@@ -100,7 +107,7 @@ void print_head(const Answer& a, std::ostream& out) {
   if (!s.description.empty()) { out << s.description << "\n"; }
   out << "\n"
       << "  model      " << s.model.name << ", " << with_separators(models::parameters(s.model))
-      << " parameters\n"
+      << " parameters" << adapters_text(s.model) << "\n"
       << "  devices    " << devices_text(r) << ", " << count(s.cluster.nodes, "node") << "\n"
       << "  layout     " << layout_text(s) << "\n"
       << (offload_text(s.strategy.offload).empty()
@@ -232,9 +239,10 @@ void print_host(const Report& r, std::ostream& out) {
 void print_parameter_bytes(const Report& r, std::ostream& out) {
   if (!r.parameter_bytes) { return; }
   const sim::ParameterBytes& p = *r.parameter_bytes;
-  out << "  a parameter takes " << significant(p.weights + p.gradients + p.optimizer, 4)
-      << " B before sharding: weight " << significant(p.weights, 3) << ", gradient "
-      << significant(p.gradients, 3) << ", optimizer " << significant(p.optimizer, 3) << "\n";
+  out << "  a " << (r.adapters ? "trained " : "") << "parameter takes "
+      << significant(p.weights + p.gradients + p.optimizer, 4) << " B before sharding: weight "
+      << significant(p.weights, 3) << ", gradient " << significant(p.gradients, 3) << ", optimizer "
+      << significant(p.optimizer, 3) << "\n";
 }
 
 void print_communications(const Report& r, std::ostream& out) {

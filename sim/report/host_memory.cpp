@@ -22,10 +22,11 @@ HostReport of_rank(const Scenario& scenario, const Simulation& simulation, std::
                    int in_flight) {
   const Strategy& s = scenario.strategy;
   const strategies::StagePlan& plan = simulation.stages[stage];
-  const auto all = strategies::state_bytes(plan.elements, s, plan.whole, plan.shapes, plan.experts);
+  const auto all = strategies::states_of(plan, s);
+  const std::int64_t whole = strategies::whole_elements(plan);
   HostReport host;
-  add(states_on_host(all, s, plan.whole), host);
-  const auto drives = states_on_drives(all, s, plan.whole);
+  add(states_on_host(all, s, whole), host);
+  const auto drives = states_on_drives(all, s, whole);
   host.drives = drives.parameters + drives.gradients + drives.optimizer;
   if (s.offload.activations == strategies::ActivationsAt::cpu) {
     Bytes most;  // of a chunk; so many chunks' are held at once

@@ -34,10 +34,11 @@ struct StageReport {
   int stage = 0;
   int first_rank = 0;  // global rank of the simulated rank that is heaviest in memory
   int layers = 0;
-  std::string contents;  // "embedding, layers 0-2"
-  RankTimes times;       // of the stage's rank that ends last
-  MemoryByClass peak{};  // at the rank's peak instant
-  std::int64_t parameters = 0;
+  std::string contents;            // "embedding, layers 0-2"
+  RankTimes times;                 // of the stage's rank that ends last
+  MemoryByClass peak{};            // at the rank's peak instant
+  std::int64_t parameters = 0;     // of a rank
+  std::int64_t trained = 0;        // of these
   int fully = 0, selectively = 0;  // layers that recompute
   int in_flight = 0;               // most micro-batches (of one chunk) held at once
 };
@@ -129,6 +130,7 @@ struct Report {
   bool fits = true;                               // all kinds do
   std::vector<std::string> hints;                 // what would help if it does not fit
   std::vector<std::int64_t> slice_tokens;         // of a sample cut into slices; empty: it is whole
+  bool adapters = false;                          // are all that is trained
   std::optional<ParameterBytes> parameter_bytes;  // of the heaviest stage; none without training
   std::optional<AsyncReport> async;    // of workers with parameter servers: `step` is then the time
                                        // of all their iterations, throughput the steady state's

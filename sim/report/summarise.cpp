@@ -94,7 +94,8 @@ void add_stages(const Simulation& s, const std::vector<RankTimes>& times,
     if (!first) { continue; }
     row.stage = s.graph.ranks[rank].stage;
     row.contents = contents(plan);
-    row.parameters = plan.elements;
+    row.parameters = plan.elements + plan.frozen.elements + plan.frozen.embedding;
+    row.trained = plan.elements;
     for (const auto& chunk : plan.chunks) {
       row.layers += chunk.layers;
       row.fully += chunk.fully;
@@ -229,6 +230,7 @@ void add_critical_path(const Simulation& s, Report& report) {
 
 void add_parameter_bytes(const Scenario& scenario, const Simulation& s, Report& report) {
   if (!scenario.workload.training) { return; }
+  report.adapters = scenario.model.lora.rank > 0;
   const StagePlan& heaviest = s.stages[report.heaviest_stage];
   const StagePlan& plan = heaviest.chunks.empty() ? s.stages.front() : heaviest;
   strategies::Strategy whole = scenario.strategy;

@@ -61,6 +61,7 @@ struct Estimator::StageRun {
   std::vector<const PartFigures*> chunks;
   PhaseTimes whole{0, 0, 0}, split{0, 0, 0};
   std::int64_t elements = 0, kept_whole = 0, buffers = 0;
+  strategies::FrozenWeights frozen;
   std::vector<strategies::SharedGradients> shared;
 };
 
@@ -188,6 +189,9 @@ void Estimator::add_runs(const std::vector<int>& counts, Pipeline& p) {
       run.split.weight_grad += f[PartTime::weight_grad];
       run.elements += f[PartSize::elements];
       run.kept_whole += f[PartSize::whole];
+      add(run.frozen, {.elements = f[PartSize::frozen],
+                       .whole = f[PartSize::frozen_whole],
+                       .embedding = f[PartSize::frozen_embedding]});
       for (const auto& s : f.shared) { add_shared(run.shared, s.ranks, s.elements); }
       run.buffers = std::max(run.buffers, f[PartSize::input] + f[PartSize::output]);
     }
@@ -324,7 +328,8 @@ const Estimator::Shares& Estimator::shares(const Choice& c, Pipeline& p) {
   Shares shares{.key = key, .resident = {}, .parameters = {}};
   for (const StageRun& run : p.runs) {
     const strategies::StateBytes states =
-        states_on_device(state_bytes(run.elements, s, run.kept_whole), s, run.kept_whole);
+        states_on_device(with_frozen(state_bytes(run.elements, s, run.kept_whole), run.frozen, s),
+                         s, run.kept_whole + run.frozen.whole);
     shares.resident.push_back((states.gradients + states.optimizer).value + run.buffers);
     shares.parameters.push_back(states.parameters.value);
   }

@@ -34,9 +34,12 @@ enum class PartSize : std::uint8_t {
   input,
   output,
   elements,  // trained, the word embedding included
-  whole      // of these, kept on every rank although others are sharded
+  whole,     // of these, kept on every rank although others are sharded
+  frozen,    // not trained, without the word embedding
+  frozen_whole,
+  frozen_embedding
 };
-inline constexpr std::size_t kPartSizes = 9;
+inline constexpr std::size_t kPartSizes = 12;
 
 /// A gradient bucket that is full so long after the last backward's start.
 struct Bucket {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "sim/simulation.hpp"
 
@@ -67,6 +68,26 @@ std::optional<Buckets> extended(const Buckets& shorter, const Buckets& longer, i
   return result;
 }
 
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+/// Elements of which a bucket is sent when it is full.
+std::int64_t full_bucket(const strategies::Strategy& s, Bytes bucket) {
+  if (!s.overlap_gradients || s.zero.stage == 3) { return kNever; }
+  return std::max<std::int64_t>(1, bucket.value / size_of(s.precision.reduction));
+}
+
+/// Whether a bucket that grows with the layers, because one alone does not fill it, is full before
+/// they end: then there are more of them.
+bool overflows(const Buckets& longer, const Buckets& result, const strategies::Strategy& s) {
+  if (result.repeats > 0) { return false; }
+  for (std::size_t i = 0; i < result.head.size(); ++i) {
+    const bool grows = result.head[i].elements > longer.head[i].elements;
+    const Bytes bucket = i == 0 ? s.first_bucket : s.bucket;
+    if (grows && result.head[i].elements >= full_bucket(s, bucket)) { return true; }
+  }
+  return false;
+}
+
 }  // namespace
 
 Buckets flattened(const Buckets& buckets) {
@@ -125,6 +146,9 @@ PartFigures PartTable::planned(const PartForm& form) {
   PartFigures figures = figures_of(chunk, strategy_, training_, clock_, 0);
   figures[PartSize::elements] = stage.elements;
   figures[PartSize::whole] = stage.whole;
+  figures[PartSize::frozen] = stage.frozen.elements;
+  figures[PartSize::frozen_whole] = stage.frozen.whole;
+  figures[PartSize::frozen_embedding] = stage.frozen.embedding;
   return figures;
 }
 
@@ -136,7 +160,9 @@ PartFigures PartTable::found(const PartForm& form) {
   const auto predicted = extended(three, four, 1);
   if (predicted && alike(*predicted, five)) {
     auto result = extended(four, five, form.layers - kPlanned);
-    if (result) { return std::move(*result); }
+    const bool full = result && (overflows(five.buckets, result->buckets, strategy_) ||
+                                 overflows(five.weight_buckets, result->weight_buckets, strategy_));
+    if (result && !full) { return std::move(*result); }
   }
   return planned(form);
 }

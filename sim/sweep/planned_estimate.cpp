@@ -34,10 +34,9 @@ Estimate Estimator::planned() {
     }
     std::vector<const PartFigures*> chunks;
     for (const PartFigures& f : figures) { chunks.push_back(&f); }
-    const strategies::StateBytes states =
-        states_on_device(state_bytes(sp.elements, s, sp.whole, sp.shapes, sp.experts), s, sp.whole);
+    const strategies::StateBytes states = states_on_device(states_of(sp, s), s, whole_elements(sp));
     const int versions = strategies::weight_versions(s, static_cast<int>(stage));
-    std::int64_t sum = versions * states.parameters.value + (s.pipeline > 1 ? buffers : 0);
+    std::int64_t sum = parameters_in(states, versions).value + (s.pipeline > 1 ? buffers : 0);
     if (scenario_.workload.training) { sum += (states.gradients + states.optimizer).value; }
     sum += most_bytes(instants_of(plan.order[stage], static_cast<int>(sp.chunks.size())), chunks);
     most = std::max(most, sum);

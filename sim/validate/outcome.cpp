@@ -59,12 +59,13 @@ Outcome simulated(const Row& row, const sim::Scenario& scenario) {
   return outcome;
 }
 
-/// A step's FLOPs as papers count: the backward is twice the forward.
+/// A step's FLOPs as papers count: the backward is twice the forward, but for frozen weights.
 Flops model_flops_of(const sim::Scenario& scenario) {
   const models::Model model = models::build_model(scenario.model, sim::build_options(scenario));
   const double micro_batches = static_cast<double>(scenario.workload.global_batch) /
                                static_cast<double>(scenario.workload.micro_batch);
-  return (scenario.workload.training ? 3.0 : 1.0) * micro_batches * forward_model_flops(model);
+  return micro_batches *
+         (scenario.workload.training ? training_model_flops(model) : forward_model_flops(model));
 }
 
 /// None for a schedule without a formula.

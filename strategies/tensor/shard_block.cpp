@@ -47,6 +47,7 @@ std::int64_t kv_elements(const models::Shape& part, const Sharding& s) {
 void add_shared(const OpGraph& part, const Sharding& s, ShardedBlock& block) {
   for (const Op& op : part.ops) {
     for (const Operand& w : op.weights) {
+      if (part.tensors[static_cast<std::size_t>(w.tensor)].frozen) { continue; }
       const auto& shape = part.tensors[static_cast<std::size_t>(w.tensor)].shape;
       if (s.kv_heads < s.tensor) {
         const auto sharers = static_cast<int>(s.tensor / s.kv_heads);

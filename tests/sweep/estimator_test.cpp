@@ -24,8 +24,8 @@ Scenario open_scenario(const std::string& text) {
   return s;
 }
 
-Scenario gpt3(const std::string& strategy) {
-  return open_scenario(R"({"model": "gpt3-175b",
+Scenario gpt3(const std::string& strategy, const std::string& model) {
+  return open_scenario(R"({"model": )" + model + R"(,
     "workload": {"global_batch": 32, "micro_batch": 1, "sequence": 2048},
     "cluster": {"base": "a100_selene", "nodes": 4},
     "strategy": {)" + strategy +
@@ -71,8 +71,9 @@ bool legal(const Scenario& scenario) {
   return problems.empty();
 }
 
-void check_agrees(const std::string& strategy, unsigned seed, int wanted) {
-  Estimator estimator(gpt3(strategy));
+void check_agrees(const std::string& strategy, unsigned seed, int wanted,
+                  const std::string& model = R"("gpt3-175b")") {
+  Estimator estimator(gpt3(strategy, model));
   std::mt19937 random(seed);
   int composed = 0;
   for (int tries = 0; composed < wanted && tries < 100'000; ++tries) {
@@ -107,6 +108,12 @@ void check_agrees(const std::string& strategy, unsigned seed, int wanted) {
 TEST_CASE("a composed estimate is the closed form and the simulated memory of its scenario") {
   check_agrees(R"("layers": "balanced")", 1, 13);
   check_agrees(R"("layers": "even")", 2, 12);
+}
+
+TEST_CASE("estimates count frozen weights beside low-rank adapters") {
+  const std::string model = R"({"base": "gpt3-175b", "lora": {"rank": 16)";
+  check_agrees(R"("layers": "balanced")", 3, 8, model + "}}");
+  check_agrees(R"("layers": "even")", 4, 8, model + R"(, "targets": ["attention.qkv"]}})");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/input/models/read_lora.hpp"
 #include "sim/input/models/read_moe_fields.hpp"
 #include "sim/input/read_model.hpp"
 
@@ -186,6 +187,7 @@ ModelConfig read_model_fields(Reader& in, const ModelConfig* base) {
   read_moe(in.take("moe"), m);
   m.mtp_layers =
       static_cast<int>(read_count(in.take("mtp_layers"), {.least = 0, .most = 16}, m.mtp_layers));
+  read_lora(in.take("lora"), m.lora);
   read_tables(in, m, base);
   read_flags(in, m);
   return m;

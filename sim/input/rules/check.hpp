@@ -50,6 +50,9 @@ void check_stages(const Check& check);
 /// How experts are spread over ranks (check_experts.cpp).
 void check_experts(const Check& check);
 
+/// How layers with low-rank adapters may be split (check_adapters.cpp).
+void check_adapters(const Check& check);
+
 /// How layers are split over the tensor group (check_tensor_split.cpp).
 void check_tensor_split(const Check& check);
 

@@ -378,6 +378,7 @@ void check_scenario(const Scenario& scenario, std::int64_t devices, Problems& pr
   check_degrees(check, devices);
   check_tensor(check);
   check_tensor_split(check);
+  check_adapters(check);
   check_experts(check);
   check_stages(check);
   check_batch(check);
