@@ -70,6 +70,21 @@ World::World(const StackShape& shape) {
   if (shape.devices() > 1) { state_ = std::make_unique<State>(static_cast<int>(shape.devices())); }
 }
 
+namespace {
+
+/// One value from a pair's first rank to its second, or the other way, and waits for it. NCCL makes
+/// a pair's connection at its first message and waits for the device meanwhile: forever, if that
+/// runs a receive whose sender waits in its turn.
+void connect(ncclComm_t comm, bool sends, bool forward, cudaStream_t stream, Half* value) {
+  if (comm == nullptr) { return; }
+  const int peer = sends == forward ? 1 : 0;
+  check_nccl(sends ? ncclSend(value, 1, ncclBfloat16, peer, comm, stream)
+                   : ncclRecv(value, 1, ncclBfloat16, peer, comm, stream));
+  check(cudaStreamSynchronize(stream));
+}
+
+}  // namespace
+
 struct Exchange::State {
   ncclComm_t tensor = nullptr, data = nullptr, holders = nullptr, experts = nullptr, ends = nullptr;
   // [0] forward, [1] back; a pair's first rank is the earlier stage.
@@ -115,6 +130,20 @@ Exchange::Exchange(const World& world, const StackShape& s, int device)
       if (rank.stage == stage + 1) { state.before[way] = pair; }
     }
   }
+  if (s.pipeline > 1) { connect_stages(); }
+}
+
+void Exchange::connect_stages() const {
+  cudaStream_t stream = nullptr;
+  Half* value = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  check(cudaMalloc(&value, sizeof(Half)));
+  connect(state_->before[0], false, true, stream, value);
+  connect(state_->behind[0], true, true, stream, value);
+  connect(state_->behind[1], false, false, stream, value);
+  connect(state_->before[1], true, false, stream, value);
+  check(cudaFree(value));
+  check(cudaStreamDestroy(stream));
 }
 
 void Exchange::sum_tensor(Half* values, std::size_t count, cudaStream_t stream) const {
@@ -164,6 +193,7 @@ World::World(const StackShape& shape) {
 }
 struct Exchange::State {};
 Exchange::Exchange(const World&, const StackShape&, int) {}
+void Exchange::connect_stages() const {}
 void Exchange::sum_tensor(Half*, std::size_t, cudaStream_t) const {}
 void Exchange::sum_data(Half*, std::size_t, cudaStream_t) const {}
 void Exchange::sum_experts(Half*, std::size_t, cudaStream_t) const {}

@@ -51,6 +51,9 @@ class Exchange {
   void receive(Half* values, std::size_t count, bool forward, cudaStream_t stream) const;
 
  private:
+  /// Sends one value each way, from stage to stage.
+  void connect_stages() const;
+
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -25,6 +25,12 @@ class Stack {
         g_(ops.gradients(true)) {
     const long ahead = s_.pipeline - stage_;  // micro-batches whose backward is still to come
     slots_.resize(static_cast<std::size_t>(std::min(s_.micro_batches, ahead)));
+    // The next micro-batch's input arrives while the backward of an earlier one still reads its
+    // own.
+    inputs_.resize(slots_.size() + (first() ? 0 : 1));
+    for (Value*& input : inputs_) {
+      input = ops_.values(static_cast<std::size_t>(s_.tokens() * s_.hidden));
+    }
     for (Slot& slot : slots_) { make_slot(slot); }
     make_shared();
   }
@@ -80,6 +86,7 @@ class Stack {
       if (i + 1 < turns.size()) { receive(turns[i + 1]); }
       const std::size_t slot = turns[i].micro_batch % slots_.size();
       if (!turns[i].back) {
+        slots_[slot].input = input_of(turns[i].micro_batch);
         forward(slot);
         continue;
       }
@@ -124,6 +131,8 @@ class Stack {
     return slot.index * slot.layers.size() + layer;
   }
 
+  Value* input_of(std::size_t micro_batch) const { return inputs_[micro_batch % inputs_.size()]; }
+
   void make_slot(Slot& slot) {
     const auto t = static_cast<std::size_t>(s_.tokens());
     const auto h = static_cast<std::size_t>(s_.hidden);
@@ -132,7 +141,7 @@ class Stack {
     const std::size_t routed = copies();
     const std::size_t wide = routed > 0 ? routed : t;
     slot.index = static_cast<std::size_t>(&slot - slots_.data());
-    slot.input = ops_.values(t * h);
+    slot.input = inputs_[slot.index];
     for (long i = 0; i < s_.stage_layers(); ++i) {
       slot.layers.push_back({ops_.values(t * h), ops_.values(t * 3 * local), ops_.values(t * local),
                              ops_.values(t * h), ops_.values(t * h), ops_.values(wide * ffn),
@@ -191,9 +200,7 @@ class Stack {
   void receive(const Turn& turn) {
     const long values = s_.tokens() * s_.hidden;
     if (turn.back && !last()) { ops_.receive_backward(values); }
-    if (!turn.back && !first()) {
-      ops_.receive_forward(slots_[turn.micro_batch % slots_.size()].input, values);
-    }
+    if (!turn.back && !first()) { ops_.receive_forward(input_of(turn.micro_batch), values); }
   }
 
   void layer_ready(const LayerPlaces& p) {
@@ -364,6 +371,7 @@ class Stack {
   Ops& ops_;
   Value *w_, *g_;
   std::vector<Slot> slots_;
+  std::vector<Value*> inputs_;  // of micro-batches in turn
   Value *last_ = nullptr, *logits_ = nullptr;
   Value *dx_ = nullptr, *dmiddle_ = nullptr, *scratch_ = nullptr;
   Value *dwide_ = nullptr, *dwide_before_ = nullptr, *dqkv_ = nullptr, *datt_ = nullptr;
