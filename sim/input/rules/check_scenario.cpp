@@ -161,6 +161,26 @@ void check_encoder_stages(const Check& check) {
   }
 }
 
+/// Embedding and head are dealt like layers, evenly.
+void check_even_ends(const Check& check, std::int64_t layers, std::int64_t parts,
+                     std::string_view what) {
+  const std::int64_t dealt = layers + strategies::kEnds;
+  if (parts > dealt) {
+    check.fail("/strategy/pipeline", text(parts) + " " + std::string(what),
+               "at most " + text(dealt) + " (layers of the model, embedding and head)");
+  } else if (check.scenario.strategy.encoder_stages > 0 || parts == 1) {
+    check.fail("/strategy/layers", R"("even_with_ends")", "stages that share one stack of layers",
+               R"("even" or "balanced")");
+  } else if (dealt % parts != 0) {
+    check.fail("/strategy/layers",
+               R"("even_with_ends" for )" + text(layers) + " layers and 2 ends on " + text(parts) +
+                   " " + std::string(what),
+               std::string(what) + " that divide them (" + text(dealt) + " % " + text(parts) +
+                   " = " + text(dealt % parts) + ")",
+               R"("balanced", or a list of layers)");
+  }
+}
+
 /// Every stage, or every chunk of one, has a layer at least.
 void check_layers(const Check& check) {
   if (!check.clean({"/model", "/strategy/pipeline", "/strategy/chunks", "/strategy/layers"})) {
@@ -170,23 +190,11 @@ void check_layers(const Check& check) {
   const std::int64_t layers = layer_count(check.scenario.model);
   const std::int64_t parts = part_count(strategies::shape_of(s, 1));
   const char* const what = parts > s.pipeline ? " chunks" : " stages";
-  const bool with_ends = s.split == strategies::LayerSplit::even_with_ends;
-  const std::int64_t dealt = layers + (with_ends ? strategies::kEnds : 0);
-  if (parts > dealt) {
-    check.fail(
-        "/strategy/pipeline", text(parts) + what,
-        "at most " + text(dealt) +
-            (with_ends ? " (layers of the model, embedding and head)" : " (layers of the model)"));
-  } else if (with_ends && (s.encoder_stages > 0 || parts == 1)) {
-    check.fail("/strategy/layers", "\"even_with_ends\"", "stages that share one stack of layers",
-               "\"even\" or \"balanced\"");
-  } else if (with_ends && dealt % parts != 0) {
-    check.fail(
-        "/strategy/layers",
-        "\"even_with_ends\" for " + text(layers) + " layers and 2 ends on " + text(parts) + what,
-        std::string(what + 1) + " that divide them (" + text(dealt) + " % " + text(parts) + " = " +
-            text(dealt % parts) + ")",
-        "\"balanced\", or a list of layers");
+  if (s.split == strategies::LayerSplit::even_with_ends) {
+    check_even_ends(check, layers, parts, what + 1);
+  } else if (parts > layers) {
+    check.fail("/strategy/pipeline", text(parts) + what,
+               "at most " + text(layers) + " (layers of the model)");
   } else if (s.split == strategies::LayerSplit::fitting && parts > s.pipeline) {
     check.fail("/strategy/layers", "\"fitting\" with " + text(s.chunks) + " chunks a stage",
                "one chunk a stage", "layers = \"balanced\"");
