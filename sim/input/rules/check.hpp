@@ -47,6 +47,14 @@ void check_kept(const Check& check);
 /// Layers with widths of their own (check_stages.cpp).
 void check_stages(const Check& check);
 
+/// Every stage, or every chunk of one, has a layer at least, or an end of the model
+/// (check_layers.cpp).
+void check_layers(const Check& check);
+
+/// An encoder-decoder cut between its two halves: stages for each, layers for each stage
+/// (check_layers.cpp).
+void check_encoder_stages(const Check& check);
+
 /// How experts are spread over ranks (check_experts.cpp).
 void check_experts(const Check& check);
 
