@@ -6,6 +6,7 @@
 #include "sim/report/report.hpp"
 #include "sim/simulation.hpp"
 #include "strategies/memory.hpp"
+#include "tests/sim/folding.hpp"
 #include "tests/sim/sample_scenarios.hpp"
 
 using namespace tsim;
@@ -74,11 +75,7 @@ TEST_CASE("folding changes no figure with experts over ranks of one or several n
     CAPTURE(s.strategy.experts.ranks);
     CAPTURE(s.strategy.experts.tensor);
     CAPTURE(name_of(s.strategy.experts.dispatch));
-    const sim::Report folded = answer(s);
-    const sim::Report each = answer(unfolded(s));
-    CHECK(folded.simulated_ranks < each.simulated_ranks);
-    CHECK(folded.step.value == doctest::Approx(each.step.value).epsilon(1e-9));
-    CHECK(folded.needed == each.needed);
+    check_folded(answer(s), answer(unfolded(s)));
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "sim/report/report.hpp"
 #include "sim/simulation.hpp"
+#include "tests/sim/folding.hpp"
 #include "tests/sim/sample_scenarios.hpp"
 
 using namespace tsim;
@@ -101,11 +102,7 @@ TEST_CASE("folding changes no figure with adapters") {
     s.workload.global_batch = 16;
     s.strategy.zero.stage = stage;
     CAPTURE(stage);
-    const sim::Report folded = answer(s);
-    const sim::Report each = answer(unfolded(s));
-    CHECK(folded.simulated_ranks < each.simulated_ranks);
-    CHECK(folded.step.value == doctest::Approx(each.step.value).epsilon(1e-9));
-    CHECK(folded.needed == each.needed);
+    check_folded(answer(s), answer(unfolded(s)));
   }
 }
 
